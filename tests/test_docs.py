@@ -1,13 +1,11 @@
-"""Every page and every docstring runs: `>>>` examples print what they say, plain blocks just run.
-
-A page is one session from top to bottom: a name made in one ```python block is there in the next.
-"""
+"""Every page and every docstring runs: `>>>` examples print what they say, other blocks run."""
 
 import ast
 import doctest
 import functools
 import importlib
 import inspect
+import linecache
 import os
 import pkgutil
 import re
@@ -17,37 +15,16 @@ import sys
 import types
 import typing
 from collections.abc import Iterator
-from pathlib import Path
 
 import api_index
 import eight_devices
+import pages
 import pytest
+from pages import PAGES, ROOT, run
 
 import olympus
 from olympus._src.base.config import Option
 from olympus._src.base.docstrings import complete_docstrings, described_like, with_imports
-
-ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
-BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-OPTIONS = doctest.ELLIPSIS
-
-
-class Checker(doctest.OutputChecker):
-    """The words of an error are compared, wherever its lines end."""
-
-    def check_output(self, want, got, optionflags):
-        if re.match(r"[\w.]*(Error|Operation|Warning): ", want):
-            optionflags |= doctest.NORMALIZE_WHITESPACE
-        return super().check_output(want, got, optionflags)
-
-
-def run(test):
-    """Run one doctest; the report of what differs is the failure's message."""
-    report = []
-    runner = doctest.DocTestRunner(Checker(), optionflags=OPTIONS)
-    runner.run(test, out=report.append, clear_globs=False)
-    assert not report, "".join(report)
 
 
 @pytest.fixture(autouse=True)
@@ -65,24 +42,18 @@ def test_every_page_has_a_place_on_the_site():
     assert not [page.name for page in PAGES[1:] if page.name not in site]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [p for p in PAGES if p not in pages.FOR_EIGHT],
+                         ids=lambda page: page.stem)
 def test_page(page):
     text = page.read_text(encoding="utf-8")
     if text.startswith("<!-- compiler -->") and not (shutil.which("make") and shutil.which("c++")):
         pytest.skip(f"{page.name} is not run: there is no make, or no C++ compiler")
-    if text.startswith("<!-- eight devices -->") and olympus.device_count() < 8:
-        eight_devices.pytest(f"{__file__}::test_page[{page.stem}]")
-        return
-    names = {"__name__": "__main__"}
-    for block in BLOCK.finditer(text):
-        line = text.count("\n", 0, block.start(1))
-        if ">>>" in block[1]:
-            name = f"{page.name}:{line}"
-            test = doctest.DocTestParser().get_doctest(block[1], {}, name, str(page), line)
-            test.globs = names  # get_doctest copies; blocks share one namespace
-            run(test)
-        else:
-            exec(compile("\n" * line + block[1], str(page), "exec"), names)
+    pages.run_page(page)
+
+
+@pytest.mark.parametrize("case", pages.CASES)
+def test_page_for_eight_devices(case, request):
+    assert not eight_devices.outcomes(pages, request)[case]
 
 
 class Finder(doctest.DocTestFinder):
@@ -107,6 +78,7 @@ def docstrings():
         for test in finder.find(module):
             if test.examples:
                 yield pytest.param(test, id=test.name.removeprefix("olympus."))
+    linecache.clearcache()  # each run of an example looks whether these 800 files have changed
 
 
 @pytest.mark.parametrize("test", list(docstrings()))

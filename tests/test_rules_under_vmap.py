@@ -279,3 +279,14 @@ def test_elements_that_share_one_call_share_its_derivative_or_are_told():
         np.testing.assert_array_equal(slope(lambda w: passed(w, lax.axis_index("i"))), -2.)
         with pytest.raises(ValueError, match="pass what differs"):
             slope(reads_axis)
+
+
+def test_a_rule_that_reads_an_inner_element_is_one_of_the_outer_vmap_too():
+    """The outer vmap maps no operand: it knows the element of the inner vmap alone."""
+    def scaled(element):
+        return by_vjp(lambda z: 2 * z, lambda z: (2 * z, None), lambda _, ct: (ct * element,))
+
+    def total(z):
+        return vmap(lambda x: vmap(lambda element: scaled(element)(z))(x * Y))(XS[:, 0]).sum()
+
+    assert grad(total)(1.) == np.outer(XS[:, 0], Y).sum()

@@ -185,6 +185,14 @@ def member(kind: type[E], value: object, what: str) -> E:
                          "required.") from None
 
 
+def has_content(cell: types.CellType) -> bool:
+    """Whether a closure's cell has a value (before the assignment, or after `del`, it has none)."""
+    try:
+        return cell.cell_contents is not cell       # True: to read an empty one raises
+    except ValueError:
+        return False
+
+
 def clipped(value: object, length: int = 60) -> str:
     """The `repr` of a value for a message, cut short."""
     text = repr(value)

@@ -1,18 +1,18 @@
-"""Which devices agree on a value: branches and loops that only some of them would take.
+"""The search for branches and loops in which devices would wait for one another without an end.
 
-Devices that run one program wait for one another at its collectives. A branch that some devices
-take, and others do not, must have none along these devices' axes: those that take it would wait
-without an end. One forward pass over the program of a device finds along which axes of the mesh
-each value may differ:
+Devices that run one program wait for one another at its collectives. A branch that only some
+devices take must have no collective along the axes that separate them from the others: they would
+wait for ever.
+One forward pass over the program of a device finds the mesh axes along which each value may differ:
 
     axis_index 'x'              'x'
-    a part that 'x' cuts        'x'
-    an operation's results      as its operands; by `Collective.told` for collectives
-    results of a branch         as the results of either branch, and as what decides
-    a carry                     as any iteration makes it; as the condition, after a while
+    a part sharded along 'x'    'x'
+    an operation's results      the operands' axes; `Collective.told` for collectives
+    results of a branch         the axes of the results of either branch, and of the index
+    a carry                     the axes after any iteration; after a while, the condition's, too
 
-It knows less than types where values come from outside, and more where types say that a gathered
-array varies. So it serves programs with and without `check_vma`.
+It knows less than types about values from outside, and more about gathered arrays, whose types say
+that they vary. So it serves programs with and without `check_vma`.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from .while_primitive import While
 
 Axes: TypeAlias = frozenset[Any]
 NOWHERE: Axes = frozenset()
-EVERYONE = None     # stands for an axis: all devices of the mesh, whatever the axes
+EVERYONE = None     # in place of an axis: all devices of the mesh
 
 
 class Among(NamedTuple):
-    """What a pass is about.
+    """The facts about a mesh that a pass reads.
 
-    axes: those of the mesh along which there are several devices.
-    together: whether devices wait for all of the mesh where an operation exchanges parts between
-      pairs: XLA:CPU has them wait.
+    axes: the axes of the mesh along which there are several devices.
+    together: whether an exchange between pairs of devices waits for all devices of the mesh, as in
+      XLA:CPU.
     """
 
     axes: Axes
@@ -45,23 +45,24 @@ class Among(NamedTuple):
 
 
 class Meeting(NamedTuple):
-    """An equation at which devices wait, or the part of a kernel that it stands for."""
+    """An equation at which devices wait; `kernel`: it stands for a copy or signal of a kernel."""
 
     eqn: OlympusprEqn
     kernel: bool
 
 
 def differing(closed: ClosedOlympuspr, differs: Sequence[Axes], among: Among) -> Sequence[Axes]:
-    """Along which axes the results of a device's program may differ from device to device.
+    """The axes along which each result of a device's program may differ between devices.
 
-    `differs`: the same of its operands. Refuses branches and loops that devices decide in different
-    ways, if they wait for one another inside: ValueError, in a kernel NotImplementedError.
+    `differs`: the axes for each operand. Raises for branches and loops that devices decide
+    differently, and in which they wait for one another: ValueError, in a kernel
+    NotImplementedError.
     """
     return _walked(closed, tuple([d & among.axes for d in differs]), among, False)
 
 
 def check(closed: ClosedOlympuspr, differs: Sequence[Axes], among: Among) -> None:
-    """`differing`, where nobody asks for the results: most programs have nothing to refuse."""
+    """`differing` without the results; most programs need no pass."""
     if among.axes and _meets_inside(closed, among.together):
         differing(closed, differs, among)
 
@@ -85,44 +86,44 @@ def _meets_inside(closed: ClosedOlympuspr, together: bool) -> bool:
 @derived
 def _walked(closed: ClosedOlympuspr, differs: tuple[Axes, ...], among: Among, kernel: bool
             ) -> Sequence[Axes]:
-    found: dict[Atom, Axes] = {
+    axes: dict[Atom, Axes] = {
         v: d for v, d in zip(closed.olympuspr.invars, differs, strict=True) if d}
 
     def axes_of(atom: Atom) -> Axes:
-        return NOWHERE if type(atom) is Literal else found.get(atom, NOWHERE)
+        return NOWHERE if type(atom) is Literal else axes.get(atom, NOWHERE)
 
     for eqn in closed.eqns:
         outs = _of_equation(eqn, list(map(axes_of, eqn.invars)), among, kernel)
-        found.update({v: d for v, d in zip(eqn.outvars, outs, strict=True) if d})
+        axes.update({v: d for v, d in zip(eqn.outvars, outs, strict=True) if d})
     return list(map(axes_of, closed.olympuspr.outvars))
 
 
 def _of_equation(eqn: OlympusprEqn, ins: list[Axes], among: Among, kernel: bool
                  ) -> Sequence[Axes]:
-    """The same of an equation's results."""
-    prim, params, every = eqn.primitive, eqn.params, [NOWHERE.union(*ins)] * len(eqn.outvars)
+    """The axes along which each result of an equation may differ."""
+    prim, params, union = eqn.primitive, eqn.params, [NOWHERE.union(*ins)] * len(eqn.outvars)
     if isinstance(prim, Collective):
-        return [prim.told(d, params) & among.axes for d in every]
+        return [prim.told(d, params) & among.axes for d in union]
     kernel = kernel or prim.exchanges
 
     def walked(ins: Sequence[Axes]) -> list[Sequence[Axes]]:
         return [_walked(body, tuple(its), among, kernel)
                 for _, body, its in prim.applied(params, ins)]
 
-    if prim.per_device:     # one within another, along other axes of the mesh
+    if prim.per_device:     # a nested shard_map, along other axes of the mesh
         specs: Any = params["in_specs"]
         outs, = walked([d | named_axes(s) & among.axes for d, s in zip(ins, specs, strict=True)])
         return [d - params["newly_manual_axes"] for d in outs]
     bodies = walked(ins)
     if not bodies:
-        return every
-    if prim.repeats:        # what an iteration makes of a carry decides the next one
+        return union
+    if prim.repeats:        # to the fixpoint: a carry may differ after any iteration
         before, count = sum(map(len, prim.cut(params, ins)[:2])), len(prim.cut(params, ins)[2])
         while (carry := [a | b for a, b in zip(ins[before:before + count], bodies[-1], strict=False)
                          ]) != ins[before:before + count]:
             ins[before:before + count] = carry
             bodies = walked(ins)
-    # The first operand of other loops of unknown length is how often they run.
+    # The first operand of other loops of unknown length is their iteration count.
     decides = ins[0] if prim.branches or prim.endless else NOWHERE
     if isinstance(prim, While):
         (decides,), *bodies = bodies
@@ -133,31 +134,32 @@ def _of_equation(eqn: OlympusprEqn, ins: list[Axes], among: Among, kernel: bool
 
 
 def _check(eqn: OlympusprEqn, decides: Axes, among: Among, kernel: bool) -> None:
-    """Refuse an equation whose bodies devices run apart along these axes, and meet in."""
+    """Raise if devices that differ along the axes `decides` would wait for one another in a body.
+    """
     for _, body, _ in eqn.primitive.applied(eqn.params, eqn.invars):
-        its = meetings(body, among.together, kernel)
+        waits = meetings(body, among.together, kernel)
         for name in sorted(decides, key=repr):
-            if (found := its.get(name) or its.get(EVERYONE)) is not None:
-                raise _refusal(eqn, quoted(decides), name in its, name, found)
+            if (meeting := waits.get(name) or waits.get(EVERYONE)) is not None:
+                raise _refusal(eqn, quoted(decides), name in waits, name, meeting)
 
 
 def _refusal(eqn: OlympusprEqn, decides: str, along: bool, name: Hashable, meeting: Meeting
              ) -> Exception:
     loop, prim = eqn.primitive.endless, meeting.eqn.primitive
     where, what = ("loop", "condition") if loop else ("branch", "predicate")
-    here = f"the {what} of {eqn.primitive.name} depends on the device"
+    reason = f"the {what} of {eqn.primitive.name} depends on the device"
     places = (f"\n  {eqn.primitive.name} at {source.summarize(eqn.source)};"
               f"\n  {{}} at {source.summarize(meeting.eqn.source)};\n  ")
     if meeting.kernel:
         return NotImplementedError(
-            f"pallas_call: {here}, and a copy or signal to another device is inside. All devices "
+            f"pallas_call: {reason}, and a copy or signal to another device is inside. All devices "
             f"must start it, or it would wait for the others without an end:"
             f"{places.format('the copy')}start it outside of the {where}, to the device itself "
             "where nothing is to be sent.")
     whom = f"along {name!r}" if along else "of the mesh (on this platform)"
     instead = "" if along else "use another collective along its axis, such as lax.all_gather; or "
     return ValueError(
-        f"shard_map: {here}, by a value that may differ along {decides}, and {prim.name} in the "
+        f"shard_map: {reason}, by a value that may differ along {decides}, and {prim.name} in the "
         f"{where} waits for all devices {whom}, of which some would never come:"
         f"{places.format(prim.name)}{instead}call {prim.name} outside of the {where}, or let all "
         f"devices have the same {what}, reduced by lax.pmax or lax.psum along {decides}.")
@@ -165,8 +167,8 @@ def _refusal(eqn: OlympusprEqn, decides: str, along: bool, name: Hashable, meeti
 
 @derived
 def meetings(closed: ClosedOlympuspr, together: bool, kernel: bool) -> Mapping[Hashable, Meeting]:
-    """For each axis along which devices wait for one another in a program, where they first do."""
-    found: dict[Hashable, Meeting] = {}
+    """Axis -> the first equation of a program at which devices wait for others along it."""
+    firsts: dict[Hashable, Meeting] = {}
     for eqn in closed.eqns:
         prim, params = eqn.primitive, eqn.params
         if isinstance(prim, Collective):
@@ -174,7 +176,7 @@ def meetings(closed: ClosedOlympuspr, together: bool, kernel: bool) -> Mapping[H
             if names and together and prim.pairs:
                 names = {EVERYONE}
             for name in names:
-                found.setdefault(name, Meeting(eqn, kernel))
+                firsts.setdefault(name, Meeting(eqn, kernel))
         for _, body, _ in prim.applied(params, eqn.invars):
-            found = {**meetings(body, together, kernel or prim.exchanges), **found}
-    return found
+            firsts = {**meetings(body, together, kernel or prim.exchanges), **firsts}
+    return firsts

@@ -1,11 +1,11 @@
 """Bodies of control flow: the user's function as a program of flat arguments.
 
-Every value that the function closes over becomes a leading operand, so that programs hold no
-tracers, one program serves all values of an array, and transformations see all there is.
+Every value that the function closes over becomes a leading operand. So programs contain no tracers,
+one program serves all values of an array, and transformations see every operand.
 
-A function is staged once per types of its arguments and context, as a jitted function is; again
-where anything that it reads has changed since, and at each call if it reads what cannot be compared
-(`core/captures.py`).
+Like a jitted function, a body is staged once per types of its arguments and Context. It is staged
+again after anything that it reads has changed, and at each call if it reads a value that cannot be
+compared (`core/captures.py`).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _captures: Any = lazy_module("olympus._src.core.captures")      # for programs w
 _cells: Any = lazy_module("olympus._src.core.cells")            # where there are references
 
 BOOL = dtypes.as_dtype(bool)
-Finish = Callable[[list[ArrayLike]], list[ArrayLike]]      # what becomes of a body's flat results
+Finish = Callable[[list[ArrayLike]], list[ArrayLike]]      # converts a body's flat results
 
 
 class Body:
@@ -62,11 +62,12 @@ class Body:
 
 
 class Derived:
-    """A function made of a user's function alone (and of `key`): staged once for all that are.
+    """A function that is determined by a user's function `of` and by `key`: equal ones share a
+    body.
 
-    key: the other values that it is made of; hashed and compared, None if it cannot be.
-    what: the operation that made it so, for messages. It adds to a value that is looped over: its
-    own come in front.
+    key: its other values, which are hashed and compared; None if they cannot be.
+    what: the operation that made it, for messages. That may add values to a carry, before the
+      user's.
     """
 
     __slots__ = ("fun", "of", "key", "what", "__name__")
@@ -80,32 +81,33 @@ class Derived:
         return self.fun(*args)
 
 
-#: How many functions of some code were staged, by that and the code under their decorators.
+#: (code of a function, code that it decorates) -> the number of such functions that were staged
 _made: Memo = Memo(4096)
 
 
 def stage_body(fun: Callable[..., PyTree], in_tree: PyTreeDef, in_avals: Sequence[Aval],
                finish: Finish | None = None, finish_key: Hashable = None,
                what: str = "a body") -> Body:
-    """Stage `fun(*args)` for the flattened tuple `args`; `finish` maps the flat results.
+    """Stage `fun(*args)` for the flattened tuple `args`; `finish` converts the flat results.
 
-    `finish_key`, hashable, says all about `finish`; without it the body is staged anew. `what` it
-    is for is told in messages.
+    `finish_key` is hashable and identifies `finish`; without it the body is staged anew. `what` is
+    the operation, for messages.
     """
-    of, own = (fun.of, fun.key) if isinstance(fun, Derived) else (fun, ())
-    # The memo hangs on the plain function. A jitted wrapper of it is part of the key, weakly: the
-    # memo must not keep it alive, and two wrappers share no body.
+    of, fun_key = (fun.of, fun.key) if isinstance(fun, Derived) else (fun, ())
+    # The memo is on the plain function. A jitted wrapper is part of the key by a weak reference:
+    # the memo must not keep it alive, and two wrappers share no body.
     jitted = None
     if type(of) is lib.PjitFunction:
         jitted = weakref.ref(of)
         of = vars(of)["__wrapped__"]
-    # Other callables may have state, and be equal to others.
-    if type(of) is not FunctionType or own is None or (finish is not None and finish_key is None):
+    # Other callables may have state, or define equality.
+    if type(of) is not FunctionType or fun_key is None or (
+            finish is not None and finish_key is None):
         return _stage_body(fun, in_tree, in_avals, finish, what)
     memo = Owned.memo(of, "bodies", 64)
-    key = (own, jitted, finish_key, in_tree, tuple(in_avals), current_context())
-    if found := memo.get(key):
-        body, code, defaults, kwdefaults, watched = found
+    key = (fun_key, jitted, finish_key, in_tree, tuple(in_avals), current_context())
+    if entry := memo.get(key):
+        body, code, defaults, kwdefaults, watched = entry
         if (of.__code__ is code and of.__defaults__ is defaults
                 and of.__kwdefaults__ is kwdefaults and watched.same()):
             return body
@@ -114,10 +116,10 @@ def stage_body(fun: Callable[..., PyTree], in_tree: PyTreeDef, in_avals: Sequenc
         codes = _codes(of)
         if not memo:
             _made[codes] = _made.get(codes, 0) + 1
-        if _made.get(codes, 1) > 1:      # they are made for each call, and then are seen once
+        if _made.get(codes, 1) > 1:      # made anew for each call: watch it from its second use on
             memo[key] = None
             return _stage_body(fun, in_tree, in_avals, finish, what)
-    # Before and after: a body may change the values that it reads.
+    # Watched before and after staging: a body may change the values that it reads.
     code, defaults, kwdefaults = of.__code__, of.__defaults__, of.__kwdefaults__
     watched = _captures.watch(of)
     body = _stage_body(fun, in_tree, in_avals, finish, what)
@@ -126,16 +128,16 @@ def stage_body(fun: Callable[..., PyTree], in_tree: PyTreeDef, in_avals: Sequenc
             watched.same()):
         memo[key] = body, code, defaults, kwdefaults, watched
     else:
-        memo[key] = None    # seen: the function is not counted as one more of its code
+        memo[key] = None    # its second use is not counted in `_made`
     return body
 
 
 def _codes(fun: FunctionType) -> tuple[CodeType, CodeType | None]:
-    """The code of a function, and of the one that it decorates: a decorator's is shared by all."""
-    under: object = None
+    """The code of a function, and of the function that it decorates: all wrappers share theirs."""
+    decorated: object = None
     with contextlib.suppress(ValueError):   # a circle of `__wrapped__`
-        under = inspect.unwrap(fun)
-    return fun.__code__, under.__code__ if isinstance(under, FunctionType) else None
+        decorated = inspect.unwrap(fun)
+    return fun.__code__, decorated.__code__ if isinstance(decorated, FunctionType) else None
 
 
 def _stage_body(fun: Callable[..., PyTree], in_tree: PyTreeDef, in_avals: Sequence[Aval],
@@ -146,14 +148,14 @@ def _stage_body(fun: Callable[..., PyTree], in_tree: PyTreeDef, in_avals: Sequen
         out, tree = tree_flatten(fun(*in_tree.unflatten(leaves)))
         for i, x in enumerate(out if MUTABLE else ()):
             if type(getattr(x, "aval", None)) in MUTABLE:
-                if isinstance(fun, Derived):    # its own results are not the user's
+                if isinstance(fun, Derived):    # the path in its results would tell users nothing
                     raise _cells.returned_reference(fun.what, name, x)
                 raise _cells.returned_reference(what, name, x, keystr(
                     tree_leaves_with_path(tree.unflatten(range(len(out))))[i][0]))
         return out if finish is None else finish(out), tree
 
     with_aux = WithAux(flat)
-    # Arrays become operands as well, not only tracers: one program then serves all values.
+    # Arrays become operands, too, not only tracers: one program serves all values.
     closed, consts = all_consts_as_inputs(stage(with_aux, in_avals, DebugInfo("body", name)))
     return Body(closed, consts, with_aux.aux, name)
 
@@ -161,10 +163,10 @@ def _stage_body(fun: Callable[..., PyTree], in_tree: PyTreeDef, in_avals: Sequen
 def check_aliases(what: str, fun: Callable[..., PyTree], consts: Sequence[ArrayLike],
                   leaves: Sequence[object], tree: PyTreeDef, fixed: Sequence[int] = (),
                   keywords: Sequence[str] = ()) -> None:
-    """ValueError for a reference that is twice among the leaves, or that is also closed over.
+    """ValueError if a leaf is the same reference as another leaf, or as a constant.
 
-    `tree` is the structure of the function's arguments but those at the places in `fixed`; the last
-    ones are given by keyword.
+    `tree` is the structure of the function's arguments, without the positions in `fixed`; the last
+    ones are the `keywords`.
     """
     if MUTABLE:
         _cells.check_aliases(what, name_of(fun), consts, leaves,
@@ -173,7 +175,8 @@ def check_aliases(what: str, fun: Callable[..., PyTree], consts: Sequence[ArrayL
 
 def _argument_names(fun: Callable[..., PyTree], tree: PyTreeDef, fixed: Sequence[int],
                     keywords: Sequence[str]) -> list[str]:
-    """The names of arguments' leaves: the parameter, where the function tells, and the path."""
+    """The names of the arguments' leaves: the parameter, if the signature is known, and the path.
+    """
     kinds = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
     try:
         names = [p.name for p in inspect.signature(fun).parameters.values() if p.kind in kinds]
@@ -188,7 +191,7 @@ def _argument_names(fun: Callable[..., PyTree], tree: PyTreeDef, fixed: Sequence
 
 
 def check_callable(what: str, **functions: object) -> None:
-    """TypeError unless every one is callable."""
+    """TypeError for the first value that is not callable."""
     for name, fun in functions.items():
         if not callable(fun):
             plural = "s" if len(functions) > 1 else ""
@@ -212,7 +215,7 @@ def flatten(what: str, tree: PyTree) -> tuple[list[ArrayLike], list[ShapedArray]
 
 
 def cast(x: Any, aval: ShapedArray) -> ArrayLike:
-    """`x` with the dtype and weak type of `aval`, and reduced along the axes along which it is."""
+    """`x` with the dtype and weak type of `aval`, and reduced along the same mesh axes."""
     have = typeof(x)
     if not have.is_array:
         return x
@@ -228,22 +231,22 @@ def cast(x: Any, aval: ShapedArray) -> ArrayLike:
 
 
 def share_consts(bodies: Sequence[Body]) -> tuple[list[ClosedOlympuspr], list[ArrayLike]]:
-    """Programs that all take the same leading operands, and those: the union of their consts."""
-    # A value that several bodies close over is one operand. A body that does not close over it gets
-    # an input of its type that nothing reads.
+    """Programs that take the same leading operands, and these operands: the union of the consts."""
+    # A value that several bodies close over is one operand. Other bodies get an input of its type
+    # that nothing reads.
     union = {id(c): c for body in bodies for c in body.consts}
     programs = []
     for body in bodies:
-        own = {id(c): i for i, c in enumerate(body.consts)}
-        lead = [own.get(key, typeof(c)) for key, c in union.items()]
-        programs.append(with_leading(body.program, len(own), lead))
+        index_of = {id(c): i for i, c in enumerate(body.consts)}
+        lead = [index_of.get(key, typeof(c)) for key, c in union.items()]
+        programs.append(with_leading(body.program, len(index_of), lead))
     return programs, list(union.values())
 
 
 def with_leading(program: ClosedOlympuspr, count: int, lead: Sequence[Any]) -> ClosedOlympuspr:
-    """The program whose first `count` inputs give way to others; kept with it.
+    """The program with its first `count` inputs replaced; kept with the program.
 
-    Each of `lead` is the place of one of the first inputs, or the aval of an input that is new.
+    Each item of `lead` is the index of one of these inputs, or the aval of a new input.
     """
     if [*lead] == [*range(count)]:
         return program
@@ -260,20 +263,20 @@ def _with_leading(program: ClosedOlympuspr, count: int, lead: tuple[int | Shaped
 
 
 def leaf_names(tree: PyTreeDef, root: str) -> list[str]:
-    """The names of a structure's leaves, from the name of the whole."""
+    """The names of a structure's leaves: the name of the whole, and the path."""
     dummy = tree.unflatten(range(tree.num_leaves))
     return [root + keystr(path) for path, _ in tree_leaves_with_path(dummy)]
 
 
 class array:
-    """Stands for an array in a structure that is shown."""
+    """Stands for an array in a printed structure."""
 
 
 _LEAF = array()
 
 
 def structure_error(what: str, required: PyTreeDef, found: PyTreeDef, meaning: str) -> TypeError:
-    """The error for results whose pytree structures must agree and do not."""
+    """The error for results whose pytree structures differ."""
     want = required.unflatten([_LEAF] * required.num_leaves)
     have = found.unflatten([_LEAF] * found.num_leaves)
     places = "; ".join(explain_mismatch(want, have)[:4])
@@ -283,10 +286,10 @@ def structure_error(what: str, required: PyTreeDef, found: PyTreeDef, meaning: s
 def aval_error(what: str, names: Sequence[str], required: Sequence[ShapedArray],
                found: Sequence[ShapedArray], meaning: str, sides: tuple[str, str] = ("", "")
                ) -> TypeError:
-    """The error for results whose types must agree and do not.
+    """The error for results whose types differ.
 
-    `sides`: what may be cast to vary along more axes of a mesh, of the required and of the found
-    types, with a place for a name.
+    `sides`: texts, with a place for a name, for the values of the required and of the found types,
+    if these may be cast to vary along more mesh axes.
     """
     places = "; ".join(
         f"{name} is {have}, required {want}"
@@ -294,9 +297,9 @@ def aval_error(what: str, names: Sequence[str], required: Sequence[ShapedArray],
         if not same_type(want, have))
     casts = _casts(names, required, found, sides)
     if casts:
-        more = "".join([f"\n  * {text};" for text in casts]) if len(casts) > 1 else casts[0]
+        advice = "".join([f"\n  * {text};" for text in casts]) if len(casts) > 1 else casts[0]
         return TypeError(f"{what}: {meaning}: {places}. This might be fixed by"
-                         f"{':' if len(casts) > 1 else ' '}{more}")
+                         f"{':' if len(casts) > 1 else ' '}{advice}")
     remedy = "convert with astype or make the shapes equal"
     if any(a.mutable for a in required):
         remedy = "close over the reference, which is never a result"
@@ -311,9 +314,7 @@ def aval_error(what: str, names: Sequence[str], required: Sequence[ShapedArray],
 
 def _casts(names: Sequence[str], required: Sequence[ShapedArray], found: Sequence[ShapedArray],
            sides: tuple[str, str]) -> list[str]:
-    """Calls of pcast that make the types agree, if they differ only in the axes along which they
-    vary.
-    """
+    """Advice to call pcast, for types that differ only in the axes along which they vary."""
     texts = []
     for name, want, have in zip(names, required, found, strict=True):
         if same_type(want, have):
@@ -337,28 +338,28 @@ def stage_loop_body(what: str, fun: Callable[..., PyTree], in_tree: PyTreeDef, t
                     avals: list[ShapedArray], x_avals: Sequence[ShapedArray] = (),
                     carry_of: Callable[[Body], PyTreeDef] = lambda body: body.out_tree
                     ) -> tuple[Body, list[ShapedArray]]:
-    """The body of a loop, and the carry's avals: weak ones take the type that the body gives them.
+    """The body of a loop, and the carry's avals: weak types give way to the body's result types.
 
     Args:
       what: the operation, for messages.
-      fun: takes the carry, of structure `tree`, and what `in_tree` has besides, of `x_avals`.
-      carry_of: the structure of the carry, which comes first among the body's outputs.
+      fun: takes the carry, of structure `tree`, and the other arguments in `in_tree`, of `x_avals`.
+      carry_of: body -> the structure of the carry, which comes first among its outputs.
     """
-    # `_grow` never makes a strong aval weak, and each round that does not end the search makes at
-    # least one weak aval strong: hence the bound.
+    # Each round makes at least one weak aval strong, or ends the search; `_grow` makes no strong
+    # aval weak. Hence the bound.
     for _ in range(2 + len(avals)):
-        wanted = tuple(avals)
+        carry_avals = tuple(avals)
 
-        # A weak result for a strong carry is cast: only the weak type differs. A weak carry's
-        # result is left as it is, to see which type the body gives it. A result that varies along
-        # fewer axes than the carry is cast, too.
-        def finish(out: list[ArrayLike], wanted: tuple = wanted) -> list[ArrayLike]:
+        # Cast the results of strong carries that differ in weak type only, and results that vary
+        # along fewer axes than the carry. Leave other results of weak carries, to see the types
+        # that the body gives.
+        def finish(out: list[ArrayLike], carry_avals: tuple = carry_avals) -> list[ArrayLike]:
             out = [*(tags.pvary(x, a.vma) if isinstance(a, ShapedArray) else x
-                     for x, a in zip(out, wanted, strict=False)), *out[len(wanted):]]
+                     for x, a in zip(out, carry_avals, strict=False)), *out[len(carry_avals):]]
             return [*(cast(x, a) if same_type(typeof(x), a) and not a.weak_type else x
-                      for x, a in zip(out, wanted, strict=False)), *out[len(wanted):]]
+                      for x, a in zip(out, carry_avals, strict=False)), *out[len(carry_avals):]]
 
-        body = stage_body(fun, in_tree, [*avals, *x_avals], finish, wanted, what)
+        body = stage_body(fun, in_tree, [*avals, *x_avals], finish, carry_avals, what)
         if carry_of(body) != tree:
             raise _changed(what, fun, tree, carry_of(body), avals, ())
         results = body.out_avals[:len(avals)]
@@ -374,13 +375,13 @@ def stage_loop_body(what: str, fun: Callable[..., PyTree], in_tree: PyTreeDef, t
 
 def bind_while(bind: Callable[..., list[Array]], cond_fun: Callable[[PyTree], PyTree],
                body_fun: Callable[[PyTree], PyTree], init_val: PyTree) -> PyTree:
-    """Stage condition and body on pytrees and apply `bind`, a while primitive's.
+    """Stage condition and body on pytrees, and call the `bind` of a while primitive.
 
-    TypeError unless the condition gives one boolean scalar.
+    TypeError unless the condition returns one boolean scalar.
     """
     leaves, avals, tree = flatten("while_loop: init_val", init_val)
     in_tree = tree_flatten((init_val,))[1]
-    # The body first: it settles the carry's weak types, which the condition is then staged for.
+    # The body first: it decides the carry's weak types, for which the condition is staged.
     body, avals = stage_loop_body("while_loop", body_fun, in_tree, tree, avals)
     cond = stage_body(cond_fun, in_tree, avals, what="while_loop")
     out = cond.out_avals
@@ -389,13 +390,13 @@ def bind_while(bind: Callable[..., list[Array]], cond_fun: Callable[[PyTree], Py
                  f"output type(s) {out}")
         raise TypeError(f"while_loop: cond_fun must return a boolean scalar, but got {shown} from "
                         f"{cond.name}; reduce with olympus.numpy.all or any.")
-    # Devices that leave the loop at different times have different values then.
+    # If devices may leave the loop at different times, the carry differs between them.
     vma = out[0].vma
     if any(isinstance(a, ShapedArray) and not vma <= a.vma for a in avals):
         varied = [tags.pvary(x, vma) for x in leaves]
         return bind_while(bind, cond_fun, body_fun, tree_unflatten(tree, varied))
     leaves = [cast(x, a) for x, a in zip(leaves, avals, strict=True)]
-    # Each of these devices has its own share in the cotangents of the body's constants, too.
+    # The cotangents of the body's constants are sums over these devices, too.
     consts, program = [tags.pvary(x, vma) for x in body.consts], body.program
     if any(map(operator.is_not, consts, body.consts)):
         program = varied_program(program, vma, (*map(typeof, consts), *avals))
@@ -407,7 +408,7 @@ def bind_while(bind: Callable[..., list[Array]], cond_fun: Callable[[PyTree], Py
 @derived
 def varied_program(program: ClosedOlympuspr, vma: frozenset[str], avals: tuple[ShapedArray, ...]
                    ) -> ClosedOlympuspr:
-    """The program of operands, and with results, that vary along `vma`, too."""
+    """The program on operands of types `avals`, with results that vary along `vma`, too."""
     return stage(lambda *xs: [tags.pvary(out, vma) for out in eval_closed(program, *xs)], avals,
                  program.olympuspr.debug_info)
 
@@ -432,7 +433,7 @@ def _changed(what: str, fun: Callable[..., PyTree], tree: PyTreeDef, found_tree:
 
 
 def described(fun: Callable[..., PyTree]) -> str:
-    """A user's function for messages: its name, and where it is written."""
+    """A user's function for messages: its name and its line."""
     fun = inspect.unwrap(fun.of if isinstance(fun, Derived) else fun)
     code = getattr(fun, "__code__", None)
     return name_of(fun) + (f" ({source.written_at(code)})" if code else "")

@@ -1,6 +1,6 @@
 """`jit`'s primitive: apply a closed olympuspr. Every rule transforms the body and calls the result.
 
-Interpreters never name it: they read its rules like any other primitive's.
+Interpreters do not name it: they read its rules, like any other primitive's.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Call(HasBodies):
 
     def derived(self, params: Params, make: Callable[..., R], *args: bool | Sequence[bool | None]
                 ) -> R:
-        """`make(program, *args)`, where the program is traced."""
+        """`make(program, *args)`, in the axes in which the program was traced."""
         return make(params["olympuspr"], *args)
 
     def with_program(self, params: Params, body: ClosedOlympuspr, ins: Picked, outs: Picked,
@@ -80,11 +80,9 @@ class Call(HasBodies):
 
     def linearize(self, tape: TapeTrace, primals: Sequence[Array], tangents: Sequence[Tangent],
                   **params: Hashable) -> tuple[Sequence[Array], Sequence[Tangent]]:
-        """jvp and the cut in one pass over the body, unless tangents are partly known."""
-        # One pass is right if the unknowns of the tape are just the tangents. It is not where a
-        # primal is unknown, too, where some tangents are known, or where an operand depends on
-        # recorded equations: then the jvp program is bound, and the tape splits it by
-        # `partial_eval`.
+        """Differentiate and split in one pass over the body, if all tangents are unknown."""
+        # If a primal is unknown, too, some tangent is known, or an operand's effects must wait for
+        # recorded ones, the jvp program is bound instead, and the tape splits it by `partial_eval`.
         active = [t for t in tangents if type(t) is not Zero]
         if not all(map(tape.owns, active)) or any(map(tape.owns, primals)) or (
                 tape.touched and tape.must_wait(self, primals, params)):
@@ -107,30 +105,30 @@ class Call(HasBodies):
 
     def apply_split(self, tape: TapeTrace, split: Split, known: Sequence[ArrayLike],
                     unknown: Sequence[Array], params: Params, pick: Picked) -> list[Array]:
-        """Call the known half now, record the unknown half, and merge their results.
+        """Call the known half, record the unknown half, and merge their results.
 
-        From the entries of operands, their tangents, results and their tangents, `pick` selects the
-        known ones, the unknown ones, and both results'.
+        `pick`: entries of operands, their tangents, results and their tangents -> entries of the
+        known operands, of the unknown operands, and of all results.
         """
         #   known half    known               ->  known outputs, computed residuals   (the parent)
         #   unknown half  residuals, unknown  ->  unknown outputs                     (the tape)
-        # A residual that is a known operand is passed on; the known half does not return it.
-        known_outs = bound_in(tape.parent, self, known, {**params, "olympuspr": split.known})
-        num_outs = len(known_outs) - split.num_computed
-        residuals = split.residual_values(known, known_outs[num_outs:])
+        # The known half does not return residuals that are known operands.
+        results = bound_in(tape.parent, self, known, {**params, "olympuspr": split.known})
+        num_outs = len(results) - split.num_computed
+        residuals = split.residual_values(known, results[num_outs:])
         unknown_outs: list[Any] = []
         if any(split.unknown_out):
             unknown_outs = tape.record(self, [*residuals, *unknown],
                                        {**params, "olympuspr": split.unknown})
-        return merged(split.unknown_out, unknown_outs, known_outs[:num_outs])
+        return merged(split.unknown_out, unknown_outs, results[:num_outs])
 
     def transpose(self, cts: Sequence[Tangent], *args: Transposed, **params: Hashable
                   ) -> list[Cotangent]:
-        closed: Any = params["olympuspr"]       # hot: no frames
+        closed: Any = params["olympuspr"]
         linear = linear_flags(closed, args)
         nonzero = tuple([type(ct) is not Zero for ct in cts])
-        # Cotangents that stay zero are no outputs of the call. Loops and branches cannot do that:
-        # all iterations, and all branches, have the same outputs.
+        # Zero cotangents are no outputs of the call. (Loops and branches must instantiate them: all
+        # iterations, and all branches, have the same outputs.)
         body, nonzero_out = self.derived(params, transpose_program, linear, nonzero, False)
         known = [not lin for lin in linear]
         out = iter(self.bind(*compress(args, known), *compress(cts, nonzero), **self.with_program(
@@ -179,7 +177,7 @@ class Call(HasBodies):
 @derived
 def linearize_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...]
                       ) -> tuple[Split, tuple[bool, ...]]:
-    """Cut into primal part and tangent part; which outputs have a tangent."""
+    """The jvp program split into primals and tangents, and flags of outputs with a tangent."""
     avals = closed.in_avals
 
     def body(staging: StagingTrace, tape: TapeTrace, primals: list, given: list
@@ -195,7 +193,7 @@ def linearize_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...]
 
 
 def bound_in(trace: Trace, prim: Higher, args: Sequence[ArrayLike], params: Params) -> list[Array]:
-    """The results of an operation that another trace processes."""
+    """The results of an operation that is bound in another trace."""
     outer = ctx.trace
     ctx.trace = trace
     try:
@@ -216,10 +214,8 @@ def _of_call(rule: str) -> Any:
 
 
 class Defined(Call, abstract=True):
-    """An operation with a `name` and a definition, `olympuspr`: it has the rules of a call of
-    it.
-    """
+    """An operation with a `name` and a definition, `olympuspr`, and the rules of a call of it."""
 
     jvp, linearize, partial_eval, transpose, vmap = map(
         _of_call, ("jvp", "linearize", "partial_eval", "transpose", "vmap"))
-    checked: Any = None     # one operation
+    checked: Any = None     # checks treat it as one operation

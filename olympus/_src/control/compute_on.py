@@ -11,7 +11,7 @@ from .call import Call
 
 
 class ComputeOn(Call):
-    """Apply `olympuspr` to the operands, elsewhere. params: compute_type, compiler_options."""
+    """Apply `olympuspr` in the place that `compute_type` names. params: compiler_options, too."""
 
     called = False
     fusion = ""

@@ -54,10 +54,10 @@ class Cond(AgreeingRuns):
         types = [b.type(a) for a in b.avals_out]
         _, *avals = b.avals_in
 
-        # Shardy takes operands that a branch only hands on for whole, unless told in the branch.
+        # Shardy takes operands that a branch only returns for unsharded: constrain them inside.
         def emit(i: int, body: ClosedOlympuspr) -> Sequence[IrValue]:
             here = list(map(b.spread, args, avals))
-            if sum(body is other for other in branches) > 1:    # nested, written out, it is 2^n
+            if sum(body is other for other in branches) > 1:    # inlined in n levels: 2^n copies
                 return b.call(body, here, "branch")
             return b.call_inline(body, here, f"cond/branch_{i}_fun")
 
@@ -65,20 +65,20 @@ class Cond(AgreeingRuns):
                       types)
 
     def checked(self, checks: Checks, args: Sequence[Array], params: Params) -> list[Array] | None:
-        found = {id(b): checks.body(b) for b in params["branches"]}
-        if not any(found.values()):
+        checked_bodies = {id(b): checks.body(b) for b in params["branches"]}
+        if not any(checked_bodies.values()):
             return None
-        sites, places = [], {}      # a program that stands for several indices stays one
-        for key, body in found.items():
+        sites, places = [], {}      # one entry for a program that stands for several indices
+        for key, body in checked_bodies.items():
             places[key] = len(sites)
             sites += body.sites if body else ()
-        some = list(filter(None, found.values()))
-        width = max(body.width for body in some)
-        vma = frozenset().union(*(body.program.out_avals[0].vma for body in some))
-        made = {id(b): as_branch(found[id(b)] or b, places[id(b)], width, vma)
-                for b in params["branches"]}
+        failing = list(filter(None, checked_bodies.values()))
+        width = max(body.width for body in failing)
+        vma = frozenset().union(*(body.program.out_avals[0].vma for body in failing))
+        new_branches = {id(b): as_branch(checked_bodies[id(b)] or b, places[id(b)], width, vma)
+                        for b in params["branches"]}
         return checks.took(self.bind(*args, branches=tuple(
-            [made[id(b)] for b in params["branches"]])), sites)
+            [new_branches[id(b)] for b in params["branches"]])), sites)
 
     def step_through(self, run: Callable[..., list[Array]], index: Array, *args: Array,
                      branches: Sequence[ClosedOlympuspr]) -> None:
@@ -86,14 +86,14 @@ class Cond(AgreeingRuns):
 
     def partial_eval(self, tape: TapeTrace, args: Sequence[ArrayLike], unknown: Sequence[bool], *,
                      branches: Sequence[ClosedOlympuspr]) -> Sequence[Array]:
-        # Which branch is taken is not known: nothing can be computed now.
+        # The branch is unknown: nothing can be computed now.
         if unknown[0]:
             return tape.record(self, args, {"branches": branches})
         #   known branch i    known                     ->  known outputs | slots
         #   unknown branch i  slots | passed | unknown  ->  unknown outputs
-        # A branch puts the residuals that it computes into slots that fit, and zeros into the
-        # others, which its unknown half does not read. `passed`: known operands that are residuals
-        # of any.
+        # A branch puts its computed residuals into slots of their types, and zeros into the other
+        # slots, which its unknown half does not read. `passed`: known operands that are residuals
+        # of any branch.
         uk = unknown[1:]
         splits, flags = self.split({"branches": branches}, uk)
         index, known = args[0], [a for a, u in zip(args[1:], uk, strict=True) if not u]
@@ -101,7 +101,7 @@ class Cond(AgreeingRuns):
         known_bodies = tuple(_known_branch(s, slots) for s in splits)
         out = self.bind(index, *known, branches=known_bodies)
         num_known = len(flags) - sum(flags)
-        # Which known operands the unknown halves read: those are passed on as they are.
+        # The indices of the known operands that unknown halves read.
         passed = sorted({r.index for s in splits for r in s.residuals if r.kind == "input"})
         unknown_bodies = tuple(_unknown_branch(s, slots, passed, known) for s in splits)
         unknown_out: list[Any] = []
@@ -114,8 +114,8 @@ class Cond(AgreeingRuns):
 
     def transpose(self, cts: Sequence[Tangent], index: ArrayLike, *args: Array | Linear,
                   branches: Sequence[ClosedOlympuspr]) -> Sequence[Cotangent]:
-        # The index is an integer, never linear. A cotangent that is zero in one branch is
-        # instantiated (the default of transpose_program), as another branch may return one.
+        # The index is an integer, never linear. Zero cotangents are instantiated (the default of
+        # transpose_program), because another branch may return another one.
         linear = linear_flags(branches[0], args)
         nonzero = tuple(type(ct) is not Zero for ct in cts)
         bodies = tuple(transpose_program(b, linear, nonzero)[0] for b in branches)
@@ -125,27 +125,27 @@ class Cond(AgreeingRuns):
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Any
              ) -> tuple[Sequence[Array], Sequence[int | None]]:
-        # An index that all elements share keeps the choice; a mapped one makes all branches run.
+        # With an index that all elements share, one branch runs; with a mapped one all branches do.
         if dims[0] is None:
             return super().vmap(axis, args, dims, **params)
-        # What all branches hand on needs no choice: it is mapped as the operand is.
+        # A result that is the same operand in all branches needs no selection.
         branches, (_, *operands), (_, *axes) = params["branches"], args, dims
-        handed = _handed_on(branches)
-        chosen = tuple([i for i, k in enumerate(handed) if k is None])
-        if len(chosen) < len(handed):
-            branches = tuple([b.rearranged(outputs=chosen) for b in branches])
+        operand_of = _handed_on(branches)
+        computed = tuple([i for i, k in enumerate(operand_of) if k is None])
+        if len(computed) < len(operand_of):
+            branches = tuple([b.rearranged(outputs=computed) for b in branches])
         check_selectable(self.name, operands, branches[0].out_avals)
         index = to_axis(args[0], dims[0], 0, axis.size)
         selected = iter(zip(*self._select(axis, index, operands, axes, branches), strict=True))
-        pairs = [next(selected) if k is None else (operands[k], axes[k]) for k in handed]
+        pairs = [next(selected) if k is None else (operands[k], axes[k]) for k in operand_of]
         return [x for x, _ in pairs], [d for _, d in pairs]
 
     def _select(self, axis: Axis, index: Array, args: Sequence[Array], dims: Sequence[int | None],
                 branches: Sequence[ClosedOlympuspr]
                 ) -> tuple[Sequence[Array], Sequence[int | None]]:
-        """Elements differ in their branch: compute all branches and select.
+        """Compute all branches, and select each element's results.
 
-        Branches with effects run for one element after the other, so that only those taken do.
+        Branches with effects run for one element after the other, so that only taken ones run.
         """
         if any(isinstance(e, OrderedIOEffect) for b in branches for e in b.effects):
             raise ValueError("cond: mapped over its predicate with an ordered io_callback in a "
@@ -182,45 +182,46 @@ class Cond(AgreeingRuns):
 
     def _for_those(self, axis: Axis, here: Array, args: Sequence[ArrayLike],
                    dims: Sequence[int | None], branch: ClosedOlympuspr) -> list[Array]:
-        """The branch for every element, with nothing lost or raised by those that are not `here`.
+        """The branch for every element, safe for the elements that do not take it (not `here`).
 
-        Their derivatives may be infinite, and zero times infinity is not zero: it must not reach
-        their operands. And a branch may not end on operands of theirs, or call the user with them.
+        Their derivatives may be infinite, and zero times infinity is NaN, so no cotangent may reach
+        their operands. On their operands a branch may run for ever, or call the user: it gets
+        others.
         """
         active = [_has_tangent(x) for x in args]
         shared = any(t and d is None for t, d in zip(active, dims, strict=True))
-        # Along a named axis elements see each other: there none may be replaced.
+        # If the branch communicates along the mapped axis, no element may be replaced.
         if not axis.size or (axis.name is not None and program_uses_axis(branch, axis.name)):
             pass
         elif shared or particular(branch) or replaces_others():
             if replaces_others():
                 check_elements(axis, here, args, dims, branch)
-            # Others in the place of one that is here. What the elements share gets no derivative,
-            # either, where none is here.
+            # Elements that are not here get the operands of one that is. If none is, operands that
+            # elements share get no derivative.
             one, some = argmax(here, 0, np.int32), reduce_or(here, (0,))
             args = [put_one(here, one, x, d) if d is not None else
                     select_n(some, stop_gradient(x), x) if t else x
                     for x, d, t in zip(args, dims, active, strict=True)]
-            if replaces_others():       # and there are none where no element is here
+            if replaces_others():       # if no element is here, the branch does not run
                 return self._if_any(axis, some, args, dims, branch)
         else:
             args = [select_n(broadcast_in_dim(here, typeof(x).shape, (d,)), stop_gradient(x), x)
                     if t and d is not None else x
                     for x, d, t in zip(args, dims, active, strict=True)]
-        # In place: a staged body would be recorded again at every level of branches in branches.
+        # Not staged: a body would be recorded again at every level of nested branches.
         outs, out_dims = batch_flat(lambda *xs: eval_closed(branch, *xs), axis, args, dims)
         return [to_axis(x, d, 0, axis.size) for x, d in zip(outs, out_dims, strict=True)]
 
     def _if_any(self, axis: Axis, some: Array, args: Sequence[ArrayLike],
                 dims: Sequence[int | None], branch: ClosedOlympuspr) -> list[Array]:
-        """The branch for every element, or zeros that nobody reads."""
+        """The branch for every element, if some element takes it; zeros otherwise."""
         body, _ = batch_program(branch, axis, dims, True, list(map(typeof, args)))
         return self.bind(convert_element_type(some, INT32), *args, branches=(_zeros(body), body))
 
 
 @derived
 def _zeros(body: ClosedOlympuspr) -> ClosedOlympuspr:
-    """A program of the types of another one that returns zeros."""
+    """A program with the types of `body` that returns zeros."""
     return stage(lambda *_: list(map(zeros_of, body.out_avals)), body.in_avals)
 
 
@@ -235,14 +236,15 @@ def check_selectable(name: str, args: Sequence[Value], outs: Sequence[Aval]) -> 
 
 
 def particular(program: ClosedOlympuspr) -> bool:
-    """Whether a program minds which operands it is run on, though its results are not used."""
+    """Whether a program may not run on arbitrary operands, even if nobody reads its results: it has
+    effects, may run for ever, or calls users' functions."""
     pr = program.olympuspr if type(program) is ClosedOlympuspr else program
-    found = pr.cache.get("particular")
-    if found is None:
-        found = pr.cache["particular"] = bool(pr.effects) or any(
+    flag = pr.cache.get("particular")
+    if flag is None:
+        flag = pr.cache["particular"] = bool(pr.effects) or any(
             eqn.primitive.endless or eqn.primitive.foreign
             or any(map(particular, eqn.primitive.bodies(eqn.params))) for eqn in pr.eqns)
-    return found
+    return flag
 
 
 def _has_tangent(x: ArrayLike) -> bool:
@@ -252,24 +254,24 @@ def _has_tangent(x: ArrayLike) -> bool:
 
 def _once_each(fun: Callable[[ClosedOlympuspr], Sequence[Array]], items: Sequence[ClosedOlympuspr]
                ) -> tuple[Sequence[Array], ...]:
-    """`fun` of every item, called once for those that are one object: they stay one."""
+    """`fun` of every item, called once for each object, so that equal items stay one object."""
     # Lowering and vmap know by identity that a program stands for several indices.
-    made = {id(x): x for x in items}
-    made = {key: fun(x) for key, x in made.items()}
-    return tuple(made[id(x)] for x in items)
+    results = {id(x): x for x in items}
+    results = {key: fun(x) for key, x in results.items()}
+    return tuple(results[id(x)] for x in items)
 
 
 def _handed_on(branches: Sequence[ClosedOlympuspr]) -> list[int | None]:
-    """Per result, which operand it is in all branches; None for a result that they compute."""
+    """Per result, the index of the operand that it is in all branches; None for other results."""
     columns = zip(*[b.olympuspr.outvars for b in branches], strict=True)
     places = [{v: i for i, v in enumerate(b.olympuspr.invars)} for b in branches]
-    found = [{None if type(v) is Literal else place.get(v)
-              for v, place in zip(column, places, strict=True)} for column in columns]
-    return [one.pop() if len(one) == 1 else None for one in found]
+    operands = [{None if type(v) is Literal else place.get(v)
+                 for v, place in zip(column, places, strict=True)} for column in columns]
+    return [one.pop() if len(one) == 1 else None for one in operands]
 
 
 def _residual_slots(splits: Sequence[Split]) -> list[ShapedArray]:
-    """Avals of the residuals that branches share: each computes its own into slots that fit."""
+    """The types of the slots for residuals, which branches share."""
     # For each type the largest count in a branch, not the sum over branches.
     slots: list[Any] = []
     for split in splits:
@@ -287,18 +289,18 @@ def _computed(split: Split) -> list[ShapedArray]:
 
 def _assign(split: Split, slots: Sequence[ShapedArray]) -> list[int]:
     """The slot of each computed residual of a branch."""
-    # Both halves of a branch find the same places: they depend on the order of residuals alone.
-    free: list[Any] = list(slots)
+    # Both halves of a branch get the same slots, which depend on the order of residuals alone.
+    unassigned: list[Any] = list(slots)
     positions = []
     for aval in _computed(split):
-        i = free.index(aval)
-        free[i] = None
+        i = unassigned.index(aval)
+        unassigned[i] = None
         positions.append(i)
     return positions
 
 
 def _known_branch(split: Split, slots: Sequence[ShapedArray]) -> ClosedOlympuspr:
-    """known operands -> known outputs, then the slots; other branches' are zeros."""
+    """The program known operands -> known outputs, then slots; zeros in other branches' slots."""
     return _filled(split.known, split.num_computed, tuple(_assign(split, slots)), tuple(slots))
 
 
@@ -317,7 +319,8 @@ def _filled(known: ClosedOlympuspr, num_computed: int, places: tuple[int, ...],
 
 def _unknown_branch(split: Split, slots: Sequence[ShapedArray], passed: Sequence[int],
                     known: Sequence[ArrayLike]) -> ClosedOlympuspr:
-    """slots, known operands that some branch reads, unknown operands -> unknown outputs."""
+    """The program slots, known operands that any branch reads, unknown operands -> unknown outputs.
+    """
     avals = {k: typeof(known[k]) for k in passed}
     return _with_slots(split.unknown, split.residuals, tuple(_assign(split, slots)), tuple(slots),
                        tuple(avals.items()))
@@ -328,8 +331,8 @@ def _with_slots(unknown: ClosedOlympuspr, residuals: tuple[Residual, ...], place
                 slots: tuple[ShapedArray, ...], passed: tuple[tuple[int, ShapedArray], ...]
                 ) -> ClosedOlympuspr:
     pr = unknown.olympuspr
-    # Where this branch reads an input, its own variable takes the place, so that the equations stay
-    # as they are; the other inputs are fresh variables that nothing reads.
+    # The inputs that this branch reads are its own variables, so that its equations stay unchanged;
+    # the other inputs are fresh variables that nothing reads.
     slot_vars, known_vars = [Var(a) for a in slots], {k: Var(a) for k, a in passed}
     positions, n = iter(places), len(residuals)
     for var, r in zip(pr.invars[:n], residuals, strict=True):
@@ -346,9 +349,9 @@ cond_p = Cond("cond")
 
 def _own_keys(args: Sequence[ArrayLike], branch: ClosedOlympuspr,
               branches: Sequence[ClosedOlympuspr]) -> Sequence[ArrayLike]:
-    """The operands of one branch, where all branches are computed and one counts.
+    """The operands of one branch, where all branches are computed and one is selected.
 
-    A key that several of them use is used once: it is another to all but the first of these.
+    For the key-reuse check, all branches but the first get clones of keys that several use.
     """
     if not debug_key_reuse.value:
         return args

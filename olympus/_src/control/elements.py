@@ -1,4 +1,4 @@
-"""vmap of programs that elements run for themselves: one after the other, or all at once."""
+"""vmap of programs that each element runs for itself: one after the other, or all at once."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ from .scan_primitive import scan_p
 
 
 class Unchecked(Call):
-    """A call of a checked program."""
+    """A call of a program that is checked already."""
 
     looked_into = False
 
     def checked(self, checks: Checks, args: Sequence[Array], params: Params) -> None:
-        """None: it is bound as it is."""
+        """None: no further checks are made."""
 
 
 unchecked_call_p = Unchecked("unchecked_call")
 
 
 def per_element(program: ClosedOlympuspr) -> bool:
-    """Whether a program has effects that under vmap each element has for itself."""
+    """Whether a program has effects that under vmap happen for each element."""
     return any(e.per_element for e in program.effects)
 
 
 def map_mapped(fun: Callable[..., list[Array]], size: int, args: Sequence[ArrayLike],
                dims: Sequence[int | None]) -> list[Array]:
-    """Call `fun` for one element after the other and stack its results: a loop in programs."""
-    # With nothing traced each element is simply run. Where there is none, no run tells the types of
-    # the results; staging does.
+    """Call `fun` for one element after the other, and stack the results; in a program by a scan."""
+    # Evaluated, `fun` runs for each element. Without elements, only staging gives the types of the
+    # results.
     if ctx.trace is ThreadState.trace and size:
         return unrolled(fun, size, args, dims)
     fixed = [x for x, d in zip(args, dims, strict=True) if d is None]
@@ -53,7 +53,7 @@ def map_mapped(fun: Callable[..., list[Array]], size: int, args: Sequence[ArrayL
         consts, elements = iter(xs[:len(fixed)]), iter(xs[len(fixed):])
         return fun(*[next(consts if d is None else elements) for d in dims])
 
-    # Operands that are not mapped are consts of the loop, mapped ones its xs; it has no carry.
+    # Unmapped operands are consts of the scan, mapped ones its xs; there is no carry.
     slices = [typeof(x).without_axis(0) for x in mapped]
     return scan_p.bind(*fixed, *mapped, olympuspr=stage(body, [*map(typeof, fixed), *slices]),
                        length=size, reverse=False, unroll=1, num_consts=len(fixed), num_carry=0)
@@ -61,7 +61,7 @@ def map_mapped(fun: Callable[..., list[Array]], size: int, args: Sequence[ArrayL
 
 def unrolled(fun: Callable[..., list[Array]], size: int, args: Sequence[ArrayLike],
              dims: Sequence[int | None]) -> list[Array]:
-    """`map_mapped`, written out."""
+    """`map_mapped` without a loop: `fun` is called for each element."""
     if not size:
         return map_mapped(fun, size, args, dims)
     rows = [fun(*[x if d is None else index_in_dim(x, i, d, keepdims=False)
@@ -71,13 +71,13 @@ def unrolled(fun: Callable[..., list[Array]], size: int, args: Sequence[ArrayLik
 
 
 def put_one(here: Array, one: Array, x: ArrayLike, dim: int) -> Array:
-    """`x` with slice `one` in the place of those that are not `here`; no derivative goes there."""
+    """`x` with slice `one` in place of the slices that are not `here`, without its derivative."""
     aval = typeof(x)
     shape, whole = aval.shape, x
     if aval.tagged and aval.explicit and aval.sharding.spec[dim] is not None:
         whole = as_typed(x, aval.without_axis(dim).with_axis(dim, shape[dim]))
-    # Results of the stand-in are thrown away; their cotangents (NaN, say) must not reach
-    # the element that it is a copy of.
+    # The results of a stand-in are dropped; its cotangents (perhaps NaN) must not reach the element
+    # whose copy it is.
     stand_in = stop_gradient(dynamic_index_in_dim(whole, one, dim, keepdims=False))
     others = [i for i in range(len(shape)) if i != dim]
     return select_n(as_typed(broadcast_in_dim(here, shape, (dim,)), aval),
@@ -91,17 +91,17 @@ def replaces_others() -> bool:
 
 def check_elements(axis: Axis, here: Array, args: Sequence[ArrayLike], dims: Sequence[int | None],
                    program: ClosedOlympuspr) -> None:
-    """Fail of the first element that is `here` and fails, if its program is going to be checked.
+    """Record the failure of the first element that is `here` and fails, if checks will be made.
 
-    The program of the results has active elements' operands in the places of inactive ones: it
-    fails where one fails, and does not know for which element.
+    The program that computes the results cannot tell which element failed, because in it active
+    elements stand in for the others.
     """
     body = check_program(program, looked_for.value)
     if body is None:
         return
     results = len(body.program.outvars) - 2
     failure, _ = dce_closed(body.program, [True, True, *[False] * results])
-    kinds = looked_for.swap_local(frozenset())      # it is checked
+    kinds = looked_for.swap_local(frozenset())      # this program has its checks already
     try:
         failure, out_dims = batch_program(failure, axis, dims)
     finally:

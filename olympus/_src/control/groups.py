@@ -1,13 +1,13 @@
-"""Rules of a primitive with bodies, derived from one description of its operands.
+"""Rules of primitives with bodies, derived from one description of their operands.
 
-A primitive says which of its operands each of its programs takes (`applied`); one that runs a body
-again and again, or one of several, which roles they have (`Groups`). What follows from that is
-here; a class keeps its own part.
+A primitive says which of its operands each of its programs takes (`applied`). A primitive that runs
+a body repeatedly, or one of several bodies, also gives the operands' roles (`Groups`). The rules
+that follow from these are here.
 
     role     called once    iterations                              branches
     own                     a count, consts of a condition          the index
     read     all            the same in each                        all others
-    carry                   what one returns, the next one takes
+    carry                   each returns it for the next one
     each                    a row for each
 """
 
@@ -46,10 +46,10 @@ Applied = list[tuple[str, ClosedOlympuspr, Sequence[T]]]    # the bodies that ru
 class HasBodies(Higher, abstract=True):
     """A primitive that says by `applied` which operands each of its programs takes.
 
-    Unless it says otherwise, it runs one, once, on its operands, and returns what that does.
+    By default it runs one program once on all operands, and returns its results.
     """
 
-    body = "olympuspr"      # the param
+    body = "olympuspr"      # the name of the param
     programs = (body,)
 
     def times(self, params: Params) -> int | None:
@@ -59,8 +59,7 @@ class HasBodies(Higher, abstract=True):
         return [("the program", params[self.body], xs)]
 
     def effects(self, avals: Sequence[Aval], params: Params) -> frozenset[Effect]:
-        # An effect on an input names its place: each program is told where its inputs are among
-        # ours.
+        # An effect on an input names its index: translate from each program's inputs to operands.
         effects = [effects_of_body(body, its)
                    for _, body, its in self.applied(params, range(len(avals)))]
         return effects[0] if len(effects) == 1 else frozenset().union(*effects)
@@ -87,12 +86,12 @@ class HasBodies(Higher, abstract=True):
         run(body, *its)
 
     def in_parts(self, args: Sequence[Value], params: Params) -> list[Value]:
-        # Where a program is written out at its call, nothing but its equations is left.
+        # The program is written out: only its equations are recorded.
         (_, body, its), = self.applied(params, args)
         return _parts.raised(body.out_avals, eval_closed(
             _parts.in_parts(body), *_parts.parts_of(its)))
 
-    # A reference is its content here, an operand more; each written one is a result more.
+    # Each reference becomes its content; each written one adds a result.
     def discharged(self, ins: Sequence[Reference], params: Params) -> list[Array]:
         ins, params = self.with_references(ins, params)
         (_, body, its), = self.applied(params, ins)
@@ -107,21 +106,21 @@ class HasBodies(Higher, abstract=True):
         return {**params, self.body: body}
 
     def hands_references_on(self, params: Params, xs: Sequence[object]) -> list[bool]:
-        found = {i for _, body, its in self.applied(params, range(len(xs)))
-                 for i, on in zip(its, _refs.handed_on(body), strict=True) if on}
-        return [i in found for i in range(len(xs))]
+        handed_on = {i for _, body, its in self.applied(params, range(len(xs)))
+                     for i, on in zip(its, _refs.handed_on(body), strict=True) if on}
+        return [i in handed_on for i in range(len(xs))]
 
     # A rule that runs later reads and writes the reference itself, not the content of this pass.
     def with_references(self, ins: Sequence[Reference], params: Params
                         ) -> tuple[Sequence[Reference], Params]:
-        """Operands and params with more operands: references that bodies hand on and touch, too."""
+        """Operands and params, with references added that bodies both touch and hand on."""
         places = _refs.to_hand_on(self, ins, params)
         return self.with_more(places, [ins[i]._stands_for for i in places], ins, params) if (
             places) else (ins, params)
 
     def with_more(self, places: Sequence[int], more: Sequence[T], xs: Sequence[T], params: Params
                   ) -> tuple[Sequence[T], Params]:
-        """The operation with operands more, each seen by bodies as the one at its place is."""
+        """The operation with the operands `more`; body inputs like those at `places` take them."""
         raise ValueError(
             f"{self.name}: its body reads or writes the reference {typeof(xs[places[0]])}, which a "
             "rule of custom_vjp in it gets, too, in the backward pass;\n  the body works on the "
@@ -133,10 +132,10 @@ class HasBodies(Higher, abstract=True):
 
 
 class Groups(NamedTuple):
-    """How many operands have each role, in the order in which they come.
+    """The number of operands of each role, in the order of the operands.
 
-    Bodies take those that are not `own`; they return the carry, then the other results, which a
-    loop stacks as rows.
+    Bodies take all but the `own` ones. They return the carry, then the other results, which a loop
+    stacks as rows.
     """
 
     own: int
@@ -148,14 +147,14 @@ class Groups(NamedTuple):
 class AgreeingRuns(HasBodies, abstract=True):
     """A primitive whose runs agree on types: iterations of one body, or one run of several bodies.
 
-    A property (having a tangent, being mapped, being unknown) that a carry or a result has in one
-    run, it has in all.
+    A property (having a tangent, being mapped, being unknown) of a carry or a result in one run
+    holds in all runs.
     """
 
-    # How many operands are its own, are read, are carried: a number, the param that holds it, or
-    # None for all that are left. Others come as rows.
+    # The numbers of own, read and carried operands: a number, the name of the param that has it, or
+    # None for the rest. All others come as rows.
     roles: tuple[Any, Any, Any]
-    rows = 0    # how many axes results, and operands by rows, have that a run does not see
+    rows = 0    # the number of axes of rows, in operands and results, that a run does not see
 
     def groups(self, params: Params, count: int) -> Groups:
         """The roles of `count` operands."""
@@ -171,10 +170,12 @@ class AgreeingRuns(HasBodies, abstract=True):
 
     def regrouped(self, params: Params, bodies: Sequence[ClosedOlympuspr], read: int,
                   carry: Sequence[int | ShapedArray], own: Sequence[int] = ()) -> Params:
-        """The params with other bodies, of so many consts.
+        """The params with other bodies.
 
-        `carry` says of each of their carries which one of ours it is, or the aval of a new one;
-        `own` which of the operands that are not theirs are left.
+        Args:
+          read: the number of consts.
+          carry: per carry of the new bodies, the index of the old one, or the aval of a new one.
+          own: the indices of the own operands that stay.
         """
         counts = zip(self.roles, (len(own), read, len(carry)), strict=True)
         one = type(params[self.body]) is ClosedOlympuspr
@@ -182,13 +183,11 @@ class AgreeingRuns(HasBodies, abstract=True):
                 self.body: bodies[0] if one else tuple(bodies)}
 
     def deciding(self, params: Params, groups: Groups) -> Sequence[bool]:
-        """Flags over (own operands, carries): which of them decide the branch or the iteration
-        count.
-        """
+        """Flags of own operands, then carries, that decide the branch or the iteration count."""
         return *(True,) * groups.own, *(False,) * groups.carry
 
     def decided(self, params: Params, own: Sequence[bool], carry: Sequence[bool]) -> bool:
-        """Whether that depends on a flagged value."""
+        """Whether a flagged value decides the branch or the iteration count."""
         groups = Groups(len(own), 0, len(carry), 0)
         return any(map(operator.and_, self.deciding(params, groups), (*own, *carry)))
 
@@ -206,11 +205,11 @@ class AgreeingRuns(HasBodies, abstract=True):
                 if v is out]
 
     def cut(self, params: Params, xs: Sequence[T]) -> list[list[T]]:
-        """One thing for each operand, by group."""
+        """The items of `xs`, one for each operand, by group."""
         return cut(xs, *self.groups(params, len(xs))[:3])
 
     def applied(self, params: Params, xs: Sequence[T]) -> Applied[T]:
-        # Effects are asked for at each equation: this is short.
+        # Short, because `effects` calls it for each equation.
         bodies, own = params[self.body], self.roles[0]
         its = xs[params[own] if isinstance(own, str) else own:]
         if type(bodies) is ClosedOlympuspr:
@@ -223,7 +222,7 @@ class AgreeingRuns(HasBodies, abstract=True):
                 *(a.without_axis(a.leading_axis_spec()) for a in each)]
 
     def alike(self, params: Params) -> tuple[ClosedOlympuspr, ...]:
-        """The bodies: the param is one, or a tuple of them."""
+        """The bodies as a tuple; the param may be one body."""
         bodies = params[self.body]
         return bodies if type(bodies) is tuple else (bodies,)
 
@@ -233,13 +232,13 @@ class AgreeingRuns(HasBodies, abstract=True):
     def agreed(self, params: Params, start: Sequence[bool], make: Callable[..., T],
                flags: Callable[[T], Sequence[bool]] = operator.itemgetter(1)
                ) -> tuple[list[T], tuple[bool, ...]]:
-        """What `make(body, flags of carries, flags of results)` makes of each body, and which
-        results have a property.
+        """The body that `make` derives of each body, and flags of results that have a property.
 
         Args:
-          start: which carries come in with it.
-          make: the flags say which carries come in with it, and which results must have it.
-          flags: reads from the derived bodies which results have it.
+          start: flags of the carries that have it when the first run begins.
+          make: (body, flags of carries that have it, flags of results that must have it) -> derived
+            body.
+          flags: derived body -> flags of results that have it.
         """
         bodies, nk = self.alike(params), len(start)
         count = len(bodies[0].outvars)
@@ -265,18 +264,20 @@ class AgreeingRuns(HasBodies, abstract=True):
         return self.reached(eqn.params, flags)
 
     def reached(self, params: Params, flags: Sequence[bool]) -> Sequence[bool]:
-        """Which results are computed from flagged values; a carry is, throughout."""
+        """Flags of the results that depend on flagged values; a carry has one flag in all runs."""
         own, read, start, each = self.cut(params, flags)
-        _, found = self.agreed(params, start, lambda body, carry, _: depends(
+        _, depending = self.agreed(params, start, lambda body, carry, _: depends(
             body, (*read, *carry, *each)), tuple)
-        return [True] * len(found) if self.decided(params, own, found[:len(start)]) else found
+        if self.decided(params, own, depending[:len(start)]):
+            return [True] * len(depending)
+        return depending
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable
             ) -> tuple[Sequence[Array], Sequence[Tangent]]:
         own, *p = self.cut(params, primals)
         t = self.cut(params, tangents)[1:]
         nz_read, nz_start, nz_each = [[type(x) is not Zero for x in g] for g in t]
-        made, nz = self.agreed(params, nz_start, lambda body, carry, force: jvp_program(
+        derived, nz = self.agreed(params, nz_start, lambda body, carry, force: jvp_program(
             body, (*nz_read, *carry, *nz_each), force))
         avals = self.alike(params)[0].in_avals
         (nr, nk, _), n, m = map(len, p), len(avals), len(nz)
@@ -289,12 +290,12 @@ class AgreeingRuns(HasBodies, abstract=True):
         order = (woven(cut(ins[:n], nr, nk), cut(ins[n:], *map(len, t[:2]))),
                  woven(cut(outs[:m], nk), cut(outs[m:], len(t[1]))))
         t_avals = [a.to_tangent_aval() for a in compress(avals[nr:], nz[:nk])]
-        found = self.bind(*own, *woven(p, t), **self.regrouped(
-            params, [body.rearranged(*order) for body, _ in made], nr + len(t[0]),
+        results = self.bind(*own, *woven(p, t), **self.regrouped(
+            params, [body.rearranged(*order) for body, _ in derived], nr + len(t[0]),
             [*range(nk), *t_avals], range(len(own))))
-        carry, t_carry, ys, t_ys = cut(found, nk, len(t_avals), m - nk)
-        found = [*carry, *ys]
-        return found, spread_tangents(map(typeof, found), nz, (*t_carry, *t_ys))
+        carry, t_carry, ys, t_ys = cut(results, nk, len(t_avals), m - nk)
+        results = [*carry, *ys]
+        return results, spread_tangents(map(typeof, results), nz, (*t_carry, *t_ys))
 
     def adds(self, params: Params, count: int) -> Sequence[bool]:
         own, read, carry, each = self.groups(params, count)
@@ -302,16 +303,16 @@ class AgreeingRuns(HasBodies, abstract=True):
 
     def split(self, params: Params, read: Sequence[bool], start: Sequence[bool] = (),
               each: Sequence[bool] = ()) -> tuple[list[Split], tuple[bool, ...]]:
-        """The bodies split in two, given the unknown operands; which results are."""
+        """The bodies split in two by flags of unknown operands; flags of the unknown results."""
         return self.agreed(params, start, lambda body, carry, force: partial_eval_program(
             body, (*read, *carry, *each), force), operator.attrgetter("unknown_out"))
 
     def batched(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], params: Params,
                 more: Callable[[Flags], Flags] = lambda mapped: mapped
                 ) -> tuple[Params, list[Array], list[int | None]]:
-        """Params with mapped bodies, operands mapped as these want, and where results are mapped.
+        """Params with mapped bodies, operands mapped as they need, and the results' mapped axes.
 
-        Given which carries are mapped, `more` says which ones are for another reason, too.
+        `more`: flags of mapped carries -> the same, with carries that must be mapped as well.
         """
         own, read, carry, each = self.cut(params, args)
         _, d_read, d_start, d_each = self.cut(params, dims)
@@ -349,9 +350,8 @@ class AgreeingRuns(HasBodies, abstract=True):
         params, args, out = self.batched(axis, args, dims, params)
         return self.bind(*args, **params), out
 
-    # What is read of references stays a const, or comes by rows. A const that is written joins the
-    # carry of a loop, or the results of branches; of one that comes by rows, each run gives back
-    # its row.
+    # Contents that are only read stay consts or rows. A written const becomes a carry of a loop, or
+    # a result of branches; of written rows, each run returns its row.
     def discharged(self, ins: Sequence[Reference], params: Params) -> list[Array]:
         ins, params = self.with_references(ins, params)
         own, read, carry, each = self.cut(params, ins)
@@ -367,21 +367,21 @@ class AgreeingRuns(HasBodies, abstract=True):
             return _refs.put_back([*compress(its, new)], outs)
         #   discharged   read | carry | each           ->  carry, ys | written, rows
         #   the loop     read | written, carry | each  ->  written, carry | ys, rows
-        held, rows = [i for i in places(new) if i < n], [i for i in places(new) if i >= n]
-        left = [i for i in range(len(read)) if i not in held]
-        k = len(held)
+        written, rows = [i for i in places(new) if i < n], [i for i in places(new) if i >= n]
+        read_only = [i for i in range(len(read)) if i not in written]
+        k = len(written)
         body = pure[0].rearranged(
-            [*left, *held, *range(len(read), len(its))],
+            [*read_only, *written, *range(len(read), len(its))],
             [*range(m, m + k), *range(m), *range(m + k, m + k + len(rows))])
         values = list(map(_refs.content, its))
         outs = self.bind(
-            *own, *[values[i] for i in [*left, *held, *range(len(read), len(its))]],
-            **self.regrouped(params, [body], len(left), [
-                *[typeof(values[i]) for i in held], *range(len(carry))], range(len(own))))
-        found = _refs.put_back([its[i] for i in rows], outs)
-        for i, x in zip(held, found, strict=False):
+            *own, *[values[i] for i in [*read_only, *written, *range(len(read), len(its))]],
+            **self.regrouped(params, [body], len(read_only), [
+                *[typeof(values[i]) for i in written], *range(len(carry))], range(len(own))))
+        results = _refs.put_back([its[i] for i in rows], outs)
+        for i, x in zip(written, results, strict=False):
             its[i]._put(x)
-        return found[k:]
+        return results[k:]
 
     def with_more(self, places: Sequence[int], more: Sequence[T], xs: Sequence[T], params: Params
                   ) -> tuple[Sequence[T], Params]:
@@ -396,7 +396,7 @@ class AgreeingRuns(HasBodies, abstract=True):
         return [*own, *more_read, *read, *carry, *each, *more_each], self.regrouped(
             params, bodies, len(more_read) + len(read), range(len(carry)), range(len(own)))
 
-    # The count of iterations, the code and the words of the first that failed are three carries.
+    # The count of iterations, and the code and words of the first failure, are three carries more.
     def checked(self, checks: Checks, args: Sequence[Array], params: Params) -> Any:
         (body,) = map(checks.body, self.alike(params))
         return body and checks.took(
@@ -414,9 +414,8 @@ class AgreeingRuns(HasBodies, abstract=True):
         return self.bind(*own, *read, *start, *carry, *each, **self.until_failure(new))[1:]
 
     def until_failure(self, params: Params) -> Params:
-        """The params of a checked loop that ends when it fails, if it can: its carry has the count
-        in front, then the code.
-        """
+        """The params of a checked loop that ends at a failure, if possible; its carry begins with
+        the count and the code."""
         return params
 
     def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
@@ -426,7 +425,7 @@ class AgreeingRuns(HasBodies, abstract=True):
         own, deciding = cut(self.deciding(params, groups), no)
         start, rest = cut(used, nk)
 
-        # A carry that nobody reads at the end may feed, one run later, a value that is read.
+        # A carry whose last value nobody reads may feed a value that is read, one run later.
         def step(carry: Flags) -> tuple[tuple[list[ClosedOlympuspr], Flags], Flags]:
             found = [dce_closed(body, (*carry, *rest)) for body in self.alike(params)]
             keep = tuple(map(any, zip(*[flags for _, flags in found], strict=True)))
@@ -442,7 +441,7 @@ class AgreeingRuns(HasBodies, abstract=True):
 
 
 class Loop(AgreeingRuns, abstract=True):
-    """Iterations of one body, their number unknown."""
+    """Iterations of one body, whose number is unknown."""
 
     adds: Any = None
     repeats = True
@@ -461,9 +460,9 @@ class Loop(AgreeingRuns, abstract=True):
 
     def known_loop(self, args: Sequence[ArrayLike], unknown: Sequence[bool], params: Params
                    ) -> tuple[functools.partial[list[Array]] | None, tuple[bool, ...]]:
-        """The loop of the carries that are known, and which are not.
+        """The loop of the known carries, and flags of the unknown ones.
 
-        None if it is not known how often that runs, or it changes an operand in place.
+        None if the iteration count is unknown, or the loop changes an operand in place.
         """
         own, read, start, _ = self.cut(params, unknown)
         (split,), uk = self.split(params, read, start)
@@ -478,11 +477,11 @@ class Loop(AgreeingRuns, abstract=True):
 
     def partial_eval(self, tape: TapeTrace, args: Sequence[Array], unknown: Sequence[bool],
                      **params: Hashable) -> Sequence[Array]:
-        """Run the known halves; the unknown part repeats the whole loop, which has no fixed
-        length.
+        """Run the loop of the known carries, and record the whole loop.
+
+        There are no residuals, because the number of their rows is unknown: the recorded loop
+        computes the known carries again.
         """
-        #   known loop      the known carries alone; no residuals: the number of rows is not known
-        #   recorded loop   everything, since the unknown carries are computed from the known ones
         whole = tape.record(self, args, params)
         known, uk = self.known_loop(args, unknown, params)
         return whole if known is None else merged(uk, compress(whole, uk), known())
@@ -491,13 +490,13 @@ class Loop(AgreeingRuns, abstract=True):
 def fixpoint(start: tuple[bool, ...],
              step: Callable[[tuple[bool, ...]], tuple[T, tuple[bool, ...]]]
              ) -> tuple[T, tuple[bool, ...]]:
-    """Iterate `step(flags in) -> (result, flags out)` until nothing is added.
+    """Iterate `step(flags in) -> (result, flags out)` until no flag is added.
 
-    Flags only ever turn on, so at most as many rounds as there are flags. Returns the last result
-    with the flags that hold for what goes in and for what comes out.
+    Flags only turn on, so there are at most as many rounds as flags. Returns the last result, with
+    the flags that hold for inputs and outputs.
     """
-    # At the end what comes out is among what goes in, but may be less. A step that makes a body
-    # therefore forces the flags it is given onto its outputs, so that a carry keeps its types.
+    # At the end the flags out are a subset of the flags in. A step that makes a body forces the
+    # flags in onto its outputs, so that a carry keeps its types.
     flags = start
     while True:
         result, out = step(flags)
@@ -517,20 +516,20 @@ def woven(*rows: Sequence[Sequence[T]]) -> list[T]:
 
 
 def places(flags: Sequence[bool], wanted: bool = True) -> list[int]:
-    """Where the flags are as wanted."""
+    """The indices of the flags that are `wanted`."""
     return [i for i, flag in enumerate(flags) if bool(flag) is wanted]
 
 
 def at_front(mapped: Sequence[bool], fronts: Sequence[MappedAxis] = ()
              ) -> list[MappedAxis]:
-    """The mapped axes of values that have one in front, or none."""
+    """The mapped axes of values: in front where flagged, None elsewhere."""
     if fronts:
         return [to if m else None for m, to in zip(mapped, fronts, strict=True)]
     return [0 if m else None for m in mapped]
 
 
 def front(aval: Aval, dim: MappedAxis) -> MappedAxis:
-    """The mapped axis in front of a value: of a user's type, which cannot be moved, its own."""
+    """0; for a user's type, whose mapped axis cannot be moved, its own mapped axis."""
     return dim if aval.is_high else 0
 
 
@@ -541,5 +540,5 @@ def _mapped_rows(prim: Primitive, aval: Aval) -> NotImplementedError:
 
 
 def row_axis(dim: MappedAxis, axis: int = 0, rows: int = 0) -> MappedAxis:
-    """`axis + rows`; of a value of a user's type the spec, which says it of rows, too."""
+    """`axis + rows`; for a user's type its spec, which holds for rows, too."""
     return axis + rows if type(dim) is int else dim

@@ -1,13 +1,13 @@
 """`shard_map` outside of jit: the function runs in Python, operation by operation, on all devices.
 
-So that it can be debugged: values print as the parts that the devices have, and where all have the
-same one, Python may ask for it. A value is an array of all parts, along a first axis that is cut:
+So it can be debugged: values print as the devices' parts, and Python can read a value that is the
+same on all devices. A value is an array of all parts, sharded along a new leading axis:
 
-    type inside   float32[2,4]{V:x}          of a mesh x: 4, y: 2
+    type inside   float32[2,4]{V:x}          on a mesh x: 4, y: 2
     val           float32[4,2,4]  P('x')     devices along y have the same parts
 
-Within `grad` or `vmap` that array is a tracer of theirs: each operation is differentiated, or
-mapped, as the `shard_map` that it is.
+Within `grad` or `vmap` that array is their tracer: each operation is a `shard_map` of its own,
+which they differentiate or map.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _programs: Memo = Memo(1024)    # of single operations, for all devices
 
 
 def _kept(prim: Primitive, params: Params) -> tuple[Hashable, Memo]:
-    """A key for an operation's program, or None, and where it is kept: as `EvalTrace` does."""
+    """The key of an operation's program, and the table that has it, as in `EvalTrace`."""
     bodies = () if prim.programs == () else prim.bodies(params)
     items = tuple(params.items())
     return (("manual", prim, bit_key(items) if prim.open else items),
@@ -50,7 +50,7 @@ def _kept(prim: Primitive, params: Params) -> tuple[Hashable, Memo]:
 
 
 class ManualTracer(Tracer):
-    """The parts that devices have of a value.
+    """The devices' parts of a value.
 
     >>> import olympus
     >>> from olympus.sharding import PartitionSpec as P
@@ -76,8 +76,8 @@ class ManualTracer(Tracer):
         trace: ManualTrace = self._trace
         if not trace.manual.check or self.aval.vma or self.aval.sums[0]:
             return None
-        found = trace.outside(lambda: self._val[0])
-        return found._known_value() if isinstance(found, Tracer) else found
+        part = trace.outside(lambda: self._val[0])
+        return part._known_value() if isinstance(part, Tracer) else part
 
     def _differentiated(self) -> bool:
         return isinstance(self._val, Tracer) and self._val._differentiated()
@@ -97,7 +97,7 @@ class ManualTracer(Tracer):
             part = self._val[int(np.ravel_multi_index(place, sizes)) if own else 0]
             return f"On {device} at mesh coordinates ({axes}) = {where}:\n{part}\n"
 
-        # The picture belongs to the outer trace: it is not an operation of the function.
+        # Reading the parts is no operation of the function: it belongs to the outer trace.
         return trace.outside(lambda: "\n".join([
             shown(where, device) for where, device in np.ndenumerate(mesh.devices)]))
 
@@ -114,12 +114,12 @@ class ManualTrace(Trace):
         super().__init__(parent)
         self.manual, self.mesh, self.parts_differ = manual, mesh, parts_differ
         self.free = cut_by_vmap(parent)
-        # Where a vmap around makes selections of branches, nothing is to be refused yet.
+        # Under vmap or grad nothing is refused yet: vmap may turn branches into selections.
         self.among = among(mesh, mesh.devices.flat[0].platform == "cpu") if (
             parent is ThreadState.trace) else None
 
     def axes_of(self, aval: ShapedArray) -> list[str]:
-        """The axes that the first axis of an array of all parts is cut along."""
+        """The mesh axes that shard the leading axis of an array of all parts."""
         manual = self.manual
         return manual.ordered(getattr(aval, "vma", ()) if manual.check else
                               manual.names - self.free)
@@ -128,14 +128,14 @@ class ManualTrace(Trace):
         return self.manual.residual_spec(aval, self.free)
 
     def process(self, prim: Primitive, args: tuple, params: Params) -> object:
-        ours = [type(a) is ManualTracer and a._trace is self for a in args]
-        # A value of no part, by an operation that asks for no place, is the same on all devices.
-        if not any(ours) and prim.programs == () and not prim.effectful and not isinstance(
+        is_ours = [type(a) is ManualTracer and a._trace is self for a in args]
+        # Without operands of this trace and without collectives, all devices get the same result.
+        if not any(is_ours) and prim.programs == () and not prim.effectful and not isinstance(
                 prim, Collective):
             return self.outside(self.parent.process, prim, args, params)
         if prim.in_parts is not None and self.parent is ThreadState.trace and (
                 prim.programs == () or any(map(high_types, prim.bodies(params)))):
-            return prim.in_parts(numbers(args), params)     # on objects of parts
+            return prim.in_parts(numbers(args), params)     # users' values, whose arrays are parts
         outs = self.run(lambda *xs: prim.bind(*xs, **params) if prim.multiple_results else
                         [prim.bind(*xs, **params)], args, None, *_kept(prim, params))
         return outs if prim.multiple_results else outs[0]
@@ -144,7 +144,7 @@ class ManualTrace(Trace):
                        params: Params) -> object:
         if self.parent is ThreadState.trace:
             return fun(*args)
-        # Transformations outside of it use the function's own rules.
+        # Outer transformations use the function's own rules.
         return self.run(lambda *xs: ctx.trace.process_custom(prim, fun, rules, xs, params), args)
 
     def outside(self, fun: Callable[..., R], *args: object) -> R:
@@ -158,67 +158,67 @@ class ManualTrace(Trace):
     def run(self, fun: Callable[..., Sequence[Array]], args: Sequence[Any],
             specs: Sequence[PartitionSpec] | None = None, key: Hashable = None,
             programs: Memo = _programs) -> list[Array]:
-        """The results of a flat function of parts, which the devices run.
+        """The results of a flat function of parts, which all devices run.
 
-        `specs`: how results are put together to arrays; they stay parts if None. `key`, if it is
-        not None, says all about the function: its program is kept in `programs` with its derived
-        and compiled programs.
+        Args:
+          specs: the specs of results that are assembled to arrays; None: results stay parts.
+          key: identifies the function, whose program is kept in `programs`; None: it is not kept.
         """
         manual = self.manual
-        mine = [type(a) is ManualTracer and a._trace is self for a in args]
-        for a, own in zip(args, mine, strict=True):
+        ours = [type(a) is ManualTracer and a._trace is self for a in args]
+        for a, own in zip(args, ours, strict=True):
             if not own:
                 if isinstance(a, Tracer):
                     check_usable(a)
                 manual.check_closed_over(typeof(a))
         avals = [a.aval if own else manual.part(typeof(a), PartitionSpec())
-                 for a, own in zip(args, mine, strict=True)]
-        wide = [a.with_axis(0, 1) if own else a for a, own in zip(avals, mine, strict=True)]
+                 for a, own in zip(args, ours, strict=True)]
+        part_avals = [a.with_axis(0, 1) if own else a for a, own in zip(avals, ours, strict=True)]
 
         def program(*xs: Array) -> tuple[list[Array], list[ShapedArray]]:
             outs = fun(*[squeeze(x, (0,)) if own else x
-                         for x, own in zip(xs, mine, strict=True)])
+                         for x, own in zip(xs, ours, strict=True)])
             return ([expand_dims(x, (0,)) for x in outs] if specs is None else
                     list(map(manual.cast, outs, specs))), list(map(typeof, outs))
 
         with_aux = WithAux(program)
         closed, out_avals = self._staged(
-            key and (key, specs and tuple(specs), *mine), programs, wide,
-            lambda: (stage(with_aux, wide), with_aux.aux))
-        # Rules of the function close over references: all devices have them whole.
+            key and (key, specs and tuple(specs), *ours), programs, part_avals,
+            lambda: (stage(with_aux, part_avals), with_aux.aux))
+        # Rules may close over references, which all devices have unsharded.
         closed, more = closure_convert(closed)
         differs = [NOWHERE] * len(out_avals) if self.among is None else differing(
             closed, [*[NOWHERE] * len(more), *[
-                a._differs if own else NOWHERE for a, own in zip(args, mine, strict=True)]],
+                a._differs if own else NOWHERE for a, own in zip(args, ours, strict=True)]],
             self.among)
         ins = [PartitionSpec()] * len(more) + [
-            self.spec_of(a) if own else PartitionSpec() for a, own in zip(avals, mine, strict=True)]
-        found = self.outside(self._apply, closed, [*more, *[
-            a._val if own else a for a, own in zip(args, mine, strict=True)]], ins,
+            self.spec_of(a) if own else PartitionSpec() for a, own in zip(avals, ours, strict=True)]
+        results = self.outside(self._apply, closed, [*more, *[
+            a._val if own else a for a, own in zip(args, ours, strict=True)]], ins,
             specs or list(map(self.spec_of, out_avals)))
-        return found if specs is not None else list(map(
-            functools.partial(ManualTracer, self), out_avals, found, differs))
+        return results if specs is not None else list(map(
+            functools.partial(ManualTracer, self), out_avals, results, differs))
 
     def _staged(self, key: object, programs: Memo, avals: Sequence[ShapedArray],
                 make: Callable[[], tuple[ClosedOlympuspr, T]]) -> tuple[ClosedOlympuspr, T]:
-        """The program made of a function of parts, made once if a key names it.
+        """The program of a function of parts; with a key, it is made once.
 
-        Effects may belong to a function of one call only: a program with effects is not kept.
+        A program with effects is not kept, because they may belong to one call.
         """
-        found, manual = None, self.manual
-        if debugging() or config.debug_key_reuse.value:     # which name its lines
+        entry, manual = None, self.manual
+        if debugging() or config.debug_key_reuse.value:     # messages name this call's lines
             key = None
         if key is not None:
             key = (key, manual.mesh, manual.names, manual.check, current_context(), *avals)
             try:
-                found = programs.get(key)
+                entry = programs.get(key)
             except TypeError:       # a param has no hash
                 key = None
-        if found is None:
-            found = make()
-            if key is not None and not found[0].effects:
-                programs[key] = found
-        return found
+        if entry is None:
+            entry = make()
+            if key is not None and not entry[0].effects:
+                programs[key] = entry
+        return entry
 
     def _apply(self, closed: ClosedOlympuspr, args: Sequence[Array], ins: Sequence[PartitionSpec],
                outs: Sequence[PartitionSpec]) -> list[Array]:
@@ -243,8 +243,8 @@ def step_through(run: Callable[..., Sequence[Array]], manual: Manual, args: Sequ
                  params: Params) -> list[Array] | None:
     """Run the body of a `shard_map`, by `run(closed, *parts)`, on the devices of its operands.
 
-    None if no mesh names devices, or if a loop or branch is gone through in different ways by
-    them: that is looked at as a whole.
+    None if no mesh has devices, or if the devices would take different branches or iterations:
+    then the caller looks at the body as a whole.
     """
     meshes = [getattr(getattr(x, "sharding", None), "mesh", None) for x in args]
     mesh = next((m for m in (manual.mesh, *meshes, current_mesh()) if isinstance(m, Mesh)), None)

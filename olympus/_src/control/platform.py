@@ -1,4 +1,4 @@
-"""The primitives of `platform_dependent`: a branch that is chosen when the program is lowered."""
+"""The primitives of `platform_dependent`: a branch that lowering chooses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Platforms = tuple[str | None, ...]
 
 
 def chosen(platforms: Platforms, platform: str) -> int:
-    """The number of the branch for a platform: its own, else the default (None)."""
+    """The index of a platform's branch: its own, or the default (None)."""
     name = external(platform)
     for i, wanted in enumerate(platforms):
         if wanted in (name, None):
@@ -28,7 +28,7 @@ def chosen(platforms: Platforms, platform: str) -> int:
 
 
 class PlatformIndex(Primitive):
-    """The number of the branch that the platform takes, int32. params: platforms."""
+    """The index of the platform's branch, int32. params: platforms."""
 
     jvp = transpose = vmap = None       # no operands
 
@@ -46,12 +46,12 @@ class PlatformCond(Cond):
         super().__init__("platform_dependent")
         self.platforms = platforms
 
-    # All other rules are cond's: they transform every branch, as any may be the platform's.
+    # The other rules are cond's: they transform every branch, since the platform is not known yet.
     def lower(self, b: Builder, index: IrValue, *args: IrValue, branches: Sequence[ClosedOlympuspr]
               ) -> list[IrValue]:
         return b.call_inline(branches[chosen(self.platforms, b.platform)], args)
 
 
 platform_index_p = PlatformIndex("platform_index")
-# One primitive for each list of platforms, as two of them would not be equal.
+# Cached, because two primitives for one list of platforms would not be equal.
 platform_cond = functools.cache(PlatformCond)

@@ -1,8 +1,7 @@
-"""reduce by any associative function: its scalar program is the primitive's body.
+"""Reductions by any associative function, whose scalar program is the primitive's body.
 
-A program that is one known monoid becomes that monoid's own primitive. Any other is reduced by XLA;
-its derivatives, and mapped initial values, by a tree of halves in log2(n) vectorised steps, on
-values with their tangents.
+XLA reduces. For derivatives and mapped initial values, a tree of halves combines values with their
+tangents in log2(n) vectorised steps.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ Dims = tuple[int, ...]
 
 
 def elementwise(program: ClosedOlympuspr, args: Sequence[ArrayLike]) -> list[Array]:
-    """A program of scalars, applied to the elements of arrays of one shape."""
+    """A program of scalars, applied to the elements of arrays of equal shapes."""
     # vmap of the scalar program over one flat axis gives the operation on whole arrays.
     shape = typeof(args[0]).shape
     size = prod(shape)
@@ -43,17 +42,17 @@ def elementwise(program: ClosedOlympuspr, args: Sequence[ArrayLike]) -> list[Arr
 
 
 def with_tangents(program: ClosedOlympuspr, n: int) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:
-    """A monoid's program on n values each, followed by the tangents of those that have any."""
-    # Forced tangents in and out: a state has the same components before and after a step.
+    """The jvp program of a monoid on states of n values, and flags of the values with tangents."""
+    # Tangents are instantiated: a state has the same components before and after a step.
     active = tuple([dtypes.is_inexact(a.dtype) for a in program.in_avals[:n]])
     return jvp_program(program, active * 2, active)[0], active
 
 
 def combined_by(b: Builder, program: ClosedOlympuspr) -> Callable[..., Sequence[IrValue]]:
-    """What combines scalars in the region of a reduction, by a program.
+    """The region of a reduction that combines scalars by a program.
 
-    It ends in a `clamp` that changes nothing where XLA could simplify it to one maximum, for the
-    reason that `combining` has. XLA's partitioner would not know it.
+    If the program has an extremum, it ends in a `clamp` that changes nothing, for the reason given
+    in `combining`; not for several devices, because XLA's partitioner does not know that form.
     """
     def body(*pq: IrValue) -> Sequence[IrValue]:
         outs = b.call_inline(program, pq)
@@ -70,7 +69,7 @@ def combined_by(b: Builder, program: ClosedOlympuspr) -> Callable[..., Sequence[
 
 @derived
 def _extrema(program: ClosedOlympuspr) -> bool:
-    """Whether there is a maximum or minimum in it."""
+    """Whether the program has a maximum or minimum."""
     pending = [program.olympuspr]
     while pending:
         pr = pending.pop()
@@ -86,7 +85,7 @@ def _extrema(program: ClosedOlympuspr) -> bool:
 class Reduce(Primitive):
     """n operands and n initial values, combined along `dimensions` by the program `olympuspr`.
 
-    The program takes the values combined so far and an element of each operand.
+    The program takes n combined values, then an element of each operand.
     """
 
     spread = staticmethod(tags.reduce)
@@ -116,8 +115,8 @@ class Reduce(Primitive):
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *,
             olympuspr: ClosedOlympuspr, dimensions: Dims
             ) -> tuple[Sequence[Array], Sequence[Tangent]]:
-        # The state of a step is (values, tangents). XLA's reduction wants a scalar program, but its
-        # derivative could not be transposed; the tree is made of operations that can.
+        # A state is (values, tangents). A reduction of states by XLA could not be transposed; the
+        # tree consists of operations that can.
         n = len(primals) // 2
         program, active = with_tangents(olympuspr, n)
         tangents = [instantiate(t) for t, a in zip(tangents, active * 2, strict=True) if a]
@@ -133,7 +132,7 @@ class Reduce(Primitive):
         xs = [to_axis(x, d, 0, axis.size) for x, d in zip(args[:n], dims[:n], strict=True)]
         if all(d is None for d in dims[n:]):
             outs = self.bind(*xs, *args[n:], olympuspr=olympuspr, dimensions=shifted(dimensions))
-        else:       # XLA starts all elements from one value
+        else:       # XLA takes one initial value for all elements
             inits = [to_axis(x, d, 0, axis.size) for x, d in zip(args[n:], dims[n:], strict=True)]
             outs = tree_reduce(olympuspr, xs, inits, shifted(dimensions), n)
         return outs, [0] * n
@@ -141,13 +140,13 @@ class Reduce(Primitive):
 
 def tree_reduce(program: ClosedOlympuspr, xs: Sequence[ArrayLike], inits: Sequence[ArrayLike],
                 dimensions: Dims, values: int) -> list[Array]:
-    """Reduce by combining halves elementwise, then the initial values on the left.
+    """Reduce by combining neighbours elementwise, then the initial values on the left.
 
     Args:
       program: combines two states of `len(xs)` scalars: `values` values, then their tangents. It
         takes both states' values before both states' tangents.
-      xs: the state of every element, arrays of one shape.
-      inits: the state to start from, of rank 0 or of leading axes of the result.
+      xs: the states of all elements, as arrays of equal shapes.
+      inits: the initial state, of rank 0 or of leading axes of the result.
       dimensions: the axes to reduce over.
     """
     shape = typeof(xs[0]).shape
@@ -162,7 +161,7 @@ def tree_reduce(program: ClosedOlympuspr, xs: Sequence[ArrayLike], inits: Sequen
 
     start = [broadcast_in_dim(i, rest, tuple(range(typeof(i).ndim))) for i in inits]
     while count > 1:
-        # Neighbours, so that the order is kept; an odd one out stays last.
+        # Neighbours, to keep the order; an odd element stays last.
         first, second, odd = [[slice_in_dim(x, *cut) for x in state] for cut in (
             (0, count - 1, 2), (1, count, 2), (count - count % 2, count))]
         state = [concatenate([x, y], 0) for x, y in zip(combine(first, second), odd, strict=True)]

@@ -38,18 +38,17 @@ class Checkpoint(Call):
     called = False
     fusion = ""
     lowered = ("olympuspr", "prevent_cse", "differentiated")
-    # Call's way splits the body and keeps its residuals: here the tape must get to `partial_eval`.
+    # Not Call's, which splits the body and keeps its residuals: the tape must use `partial_eval`.
     linearize = Higher.linearize
 
     def cells(self, use: reuse.Use, cells: Sequence[reuse.Cells], eqn: OlympusprEqn
               ) -> list[reuse.Cells]:
-        # A recomputation has used its keys the first time.
+        # A recomputation does not use its keys again.
         differentiated = eqn.params["differentiated"]
         return reuse.read(use, cells, eqn) if differentiated else super().cells(use, cells, eqn)
 
     def evaluated(self, params: Params) -> Callable[..., list[Array]] | None:
-        # Evaluated as the function itself would be: an operation of outsiders may have no other
-        # way.
+        # An outsider's operation that cannot be compiled is evaluated by its `impl`.
         body = params["olympuspr"]
         return functools.partial(eval_closed, body) if any(
             eqn.primitive.uncompiled for eqn in body.eqns) else None
@@ -57,7 +56,7 @@ class Checkpoint(Call):
     def stays(self, params: Params) -> bool:
         flags = params["prevent_cse"]
         prevented = params["differentiated"] and (any(flags) if type(flags) is tuple else flags)
-        # Ordered effects are in one function.
+        # All ordered effects of a module are in one function.
         return prevented and not any(e.ordered for e in params["olympuspr"].effects)
 
     def lower(self, b: Builder, *args: IrValue, olympuspr: ClosedOlympuspr, prevent_cse: Prevent,
@@ -68,7 +67,7 @@ class Checkpoint(Call):
         flags = prevent_cse if type(prevent_cse) is tuple else (prevent_cse,) * len(args)
         guarded = list(compress(args, flags))
         if differentiated and guarded:
-            # Without it XLA would find the second computation equal to the first and merge them.
+            # Without the barrier XLA would merge the second computation with the first.
             results = iter(b.ops("stablehlo.optimization_barrier", guarded, None,
                                  [x.type for x in guarded]).results)
             args = tuple([b.spread(next(results), a) if flag else x
@@ -78,33 +77,30 @@ class Checkpoint(Call):
     def with_program(self, params: Params, body: ClosedOlympuspr, ins: Picked, outs: Picked,
                  transposed: bool = False) -> Params:
         flags, n = params["prevent_cse"], len(params["olympuspr"].invars)
-        if type(flags) is tuple:    # (co)tangents are computed
+        if type(flags) is tuple:    # True for tangents and cotangents, which are computed
             flags = tuple(ins(flags, (True,) * n, (), (True,) * len(params["olympuspr"].outvars)))
         return {**params, "olympuspr": body, "prevent_cse": flags}
 
     def partial_eval(self, tape: TapeTrace, args: Sequence[Array], unknown: Sequence[bool], *,
                      olympuspr: ClosedOlympuspr, policy: Policy | None, prevent_cse: Prevent,
                      **params: Hashable) -> Sequence[Array]:
-        # A policy is asked of operations: calls are opened for it, and loops and branches
-        # rewritten.
+        # A policy decides about operations: inline calls for it, and rewrite loops and branches.
         if policy is not None:
             olympuspr = _pass_on(inline_calls(olympuspr), policy)
         split = partial_eval_program(olympuspr, unknown)
         known = [a for a, u in zip(args, unknown, strict=True) if not u]
         #   first   known                    ->  known outputs, saved     now
         #   again   known, saved, unknown    ->  unknown outputs    recorded, a checkpoint too
-        # Without a policy nothing is saved: all residuals are computed from the known operands
-        # again.
+        # Without a policy nothing is saved: all residuals are recomputed from the known operands.
         first, saved, again = _halves(olympuspr, tuple(unknown), policy)
         out = eval_closed(first, *(_unused(known) if params["differentiated"] else known))
         num_known = len(out) - len(saved)
-        # Offloaded values go to the other memory here, and come back in `_halves`'s `later`.
+        # Offloaded values go to the other memory here; `later` in `_halves` brings them back.
         out[num_known:] = [move(x, how.dst) if isinstance(how, Offloadable) else x
                            for x, how in zip(out[num_known:], saved, strict=True)]
-        found: list[Any] = []
+        unknown_outs: list[Any] = []
         if any(split.unknown_out):
-            # Operands that are not needed again must not be kept: dropping them here is what saves
-            # memory.
+            # Drop operands that the recomputation does not read: that saves their memory.
             body, used = dce_closed(again, (True,) * sum(split.unknown_out), keep_inputs=False)
             rest = [a for a, u in zip(args, unknown, strict=True) if u]
             operands = [*known, *out[num_known:], *rest]
@@ -115,10 +111,10 @@ class Checkpoint(Call):
                 prevent_cse = tuple(compress(
                     (*compress(prevent_cse, [not u for u in unknown]), *(True,) * len(saved),
                      *compress(prevent_cse, unknown)), used))
-            found = tape.record(self, [a for a, u in zip(operands, used, strict=True) if u],
-                                {"olympuspr": body, **params, "differentiated": True,
-                                 "prevent_cse": prevent_cse, "policy": policy})
-        return merged(split.unknown_out, found, out[:num_known])
+            unknown_outs = tape.record(self, [a for a, u in zip(operands, used, strict=True) if u],
+                                       {"olympuspr": body, **params, "differentiated": True,
+                                        "prevent_cse": prevent_cse, "policy": policy})
+        return merged(split.unknown_out, unknown_outs, out[:num_known])
 
     def transpose(self, cts: Sequence[Array], *args: Array | Linear, **params: Hashable
                   ) -> list[Cotangent]:
@@ -128,13 +124,13 @@ class Checkpoint(Call):
 def _log_kept(level: int, program: ClosedOlympuspr, known: Sequence[object],
               used: Sequence[bool]) -> None:
     """Log the residuals that a checkpoint keeps until it recomputes the rest."""
-    kept = [str(typeof(x)) for x, u in zip(known, used, strict=False) if u]
+    shown = [str(typeof(x)) for x, u in zip(known, used, strict=False) if u]
     LOGGER.log(level, "checkpoint: %s keeps %d arrays: %s",
-               program.olympuspr.debug_info.func_name, len(kept), ", ".join(kept))
+               program.olympuspr.debug_info.func_name, len(shown), ", ".join(shown))
 
 
 def _unused(xs: Sequence[Array]) -> Sequence[Array]:
-    """Operands of a recomputed program: for `core.reuse`, its keys differ from the first time's."""
+    """The operands of a recomputation; for `core.reuse`, keys are cloned, since they are used."""
     if not debug_key_reuse.value:
         return xs
     return [random_clone_p.bind(x) if dtypes.is_key(getattr(typeof(x), "dtype", None)) else x
@@ -142,7 +138,7 @@ def _unused(xs: Sequence[Array]) -> Sequence[Array]:
 
 
 class Verdict:
-    """A policy's answer for a value, besides a bool."""
+    """A policy's answer for a value, in place of a bool."""
 
     __slots__ = ("name",)
 
@@ -201,9 +197,8 @@ def _evaluate_inline(closed: ClosedOlympuspr, args: Sequence[Array]) -> list[Arr
 
 
 def _pass_on(closed: ClosedOlympuspr, policy: Policy) -> ClosedOlympuspr:
-    """The program whose loops and branches are checkpointed with the policy inside, too, where it
-    keeps something: each iteration, branch that is taken, or device, then keeps no more than that.
-    """
+    """The program with checkpointed bodies in loops, branches and shard_maps, where the policy
+    keeps a value inside: each iteration, branch or device then keeps only the policy's values."""
     if not any(_keeps_inside(policy, eqn) for eqn in closed.eqns):
         return closed
     return _passed_on(closed, policy)
@@ -222,17 +217,17 @@ def _passed_on(closed: ClosedOlympuspr, policy: Policy) -> ClosedOlympuspr:
         if not _keeps_inside(policy, eqn):
             return eqn
         (name,) = eqn.primitive.programs
-        given = eqn.params[name]
+        bodies = eqn.params[name]
         return eqn.replace(params={**eqn.params, name: (
-            tuple([_checkpointed(body, policy) for body in given]) if type(given) is tuple
-            else _checkpointed(given, policy))})
+            tuple([_checkpointed(body, policy) for body in bodies]) if type(bodies) is tuple
+            else _checkpointed(bodies, policy))})
 
     pr = closed.olympuspr
     return closed.replace(olympuspr=pr.replace(eqns=list(map(passed_on, pr.eqns))))
 
 
 def _keeps_inside(policy: Policy, eqn: OlympusprEqn) -> bool:
-    """Whether the policy keeps a value in the body of a loop, branch or device."""
+    """Whether the policy keeps a value in a body of a scan, a cond or a shard_map."""
     return (eqn.primitive in (scan_p, cond_p) or eqn.primitive.per_device) and any(
         _verdict(policy, e) is not Recompute
         for body in eqn.primitive.bodies(eqn.params) for e in inline_calls(body).olympuspr.eqns)
@@ -241,32 +236,33 @@ def _keeps_inside(policy: Policy, eqn: OlympusprEqn) -> bool:
 @derived
 def _halves(closed: ClosedOlympuspr, unknown: tuple[bool, ...], policy: Policy | None
             ) -> tuple[ClosedOlympuspr, list[Verdict | Offloadable], ClosedOlympuspr]:
-    """The program for now, the way each value is saved, and the program for reverse mode.
+    """The first program, the verdict on each saved value, and the program for reverse mode.
 
-    now:    known inputs -> known outputs, saved values
-    later:  known inputs, saved values, unknown inputs -> unknown outputs
+    first:  known inputs -> known outputs, saved values
+    again:  known inputs, saved values, unknown inputs -> unknown outputs
     """
     #   inputs ──► … ──► saved ──► … ──► residuals
-    # `first` computes the saved ones; `rest` the residuals, from inputs and saved ones. An equation
-    # that makes a saved value is not in `rest`, nor is what only it needs.
+    # `first` computes the saved values; `rest` computes the residuals from inputs and saved values.
+    # Equations that make saved values are not in `rest`, nor are equations that only these need.
     split = partial_eval_program(closed, unknown)
     pr = split.known.olympuspr
     n = len(pr.outvars) - split.num_computed
     residuals = pr.outvars[n:]
-    how = {v: verdict for eqn in pr.eqns if policy is not None
-           and (verdict := _verdict(policy, eqn)) is not Recompute for v in eqn.outvars}
-    wanted = _needed(pr.eqns, residuals, set(how))
-    # A value that the policy would keep, but no residual is computed from, is not kept.
-    saved = [v for v in how if v in wanted]
-    kept = pr.replace(outvars=[*pr.outvars[:n], *saved])
-    first, _ = dce_closed(split.known.replace(olympuspr=kept), (True,) * len(kept.outvars))
+    verdicts = {v: verdict for eqn in pr.eqns if policy is not None
+                and (verdict := _verdict(policy, eqn)) is not Recompute for v in eqn.outvars}
+    wanted = _needed(pr.eqns, residuals, set(verdicts))
+    # A value from which no residual is computed is not saved, whatever the policy says.
+    saved = [v for v in verdicts if v in wanted]
+    now = pr.replace(outvars=[*pr.outvars[:n], *saved])
+    first, _ = dce_closed(split.known.replace(olympuspr=now), (True,) * len(now.outvars))
     stops = set(saved)
 
     def again_too(eqn: OlympusprEqn) -> bool:
         if eqn.outvars or policy is None:
             return not any(v in stops for v in eqn.outvars)
-        # An equation with an effect alone, whose operands are all kept, has it again.
-        return not any(v in how for v in variables(eqn.invars)) or _verdict(
+        # An equation without results: its effect happens again only if the policy recomputes it, or
+        # none of its operands is kept.
+        return not any(v in verdicts for v in variables(eqn.invars)) or _verdict(
             policy, eqn) is Recompute
 
     rest = split.known.replace(olympuspr=pr.replace(
@@ -276,37 +272,37 @@ def _halves(closed: ClosedOlympuspr, unknown: tuple[bool, ...], policy: Policy |
 
     def later(*args: ArrayLike) -> Sequence[Array]:
         known = args[:num_known]
-        kept = [move(x, to.src) if isinstance(to := how[v], Offloadable) else x
-                for v, x in zip(saved, args[num_known:], strict=False)]
-        computed = eval_closed(rest, *known, *kept)
+        values = [move(x, to.src) if isinstance(to := verdicts[v], Offloadable) else x
+                  for v, x in zip(saved, args[num_known:], strict=False)]
+        computed = eval_closed(rest, *known, *values)
         return eval_closed(split.unknown, *split.residual_values(known, computed),
                            *args[num_known + num_saved:])
 
     unknown_avals = split.unknown.in_avals[len(split.residuals):]
-    saved_avals = [v.aval.update(memory_space=to.dst) if isinstance(to := how[v], Offloadable)
+    saved_avals = [v.aval.update(memory_space=to.dst) if isinstance(to := verdicts[v], Offloadable)
                    else v.aval for v in saved]
     again = stage(later, [*split.known.in_avals, *saved_avals, *unknown_avals])
-    return first, [how[v] for v in saved], again
+    return first, [verdicts[v] for v in saved], again
 
 
 def _verdict(policy: Policy, eqn: OlympusprEqn) -> Verdict | Offloadable:
-    """`Saveable`, `Recompute` or an `Offloadable`."""
-    found = policy(eqn.primitive, *[v.aval for v in eqn.invars], **eqn.params)
-    if isinstance(found, Offloadable):
-        return Offloadable(*map(Space.of, found))
-    if isinstance(found, Verdict):
-        return found
-    if callable(found):
-        raise TypeError(f"checkpoint: policy {name_of(policy)} returned {found!r}; a bool is "
+    """A policy's answer for an equation, with bools as `Saveable` or `Recompute`."""
+    verdict = policy(eqn.primitive, *[v.aval for v in eqn.invars], **eqn.params)
+    if isinstance(verdict, Offloadable):
+        return Offloadable(*map(Space.of, verdict))
+    if isinstance(verdict, Verdict):
+        return verdict
+    if callable(verdict):
+        raise TypeError(f"checkpoint: policy {name_of(policy)} returned {verdict!r}; a bool is "
                         "required; a policy that takes names is called with them first: "
                         "policy=save_only_these_names('a').")
-    # The values that a loop or branch hands to reverse mode are those that it keeps inside.
-    return Saveable if found or _keeps_inside(policy, eqn) else Recompute
+    # A loop or branch that keeps values inside must hand them on to reverse mode.
+    return Saveable if verdict or _keeps_inside(policy, eqn) else Recompute
 
 
 def _needed(eqns: Sequence[OlympusprEqn], outs: Sequence[Atom], stops: set[Var]) -> set[Var]:
-    """The variables that `outs` are computed from, not looking behind `stops`."""
-    # A stop is live, but keeps its own operands no longer alive.
+    """The variables that `outs` depend on, up to `stops`."""
+    # A stop is live, but does not make its own operands live.
     live: set[Any] = set(variables(outs))
     for eqn in reversed(eqns):
         if any(v in live for v in eqn.outvars) and not any(v in stops for v in eqn.outvars):
@@ -318,7 +314,7 @@ checkpoint_p = Checkpoint("remat2")
 
 
 class Name(Primitive):
-    """The operand, under a name that checkpoint policies see."""
+    """The operand, with a name that checkpoint policies read."""
 
     spread = staticmethod(tags.same)
     cells = staticmethod(reuse.same)

@@ -44,7 +44,7 @@ class Scan(AgreeingRuns):
         return params["length"]
 
     def given(self, params: Params, xs: Sequence[T]) -> Sequence[T]:
-        unroll = params["unroll"]       # a symbolic length is a loop's
+        unroll = params["unroll"]       # a symbolic length always makes a loop
         return super().given(params, xs) if bound_or(params["length"], unroll + 1) > unroll else xs
 
     def infer(self, *avals: ShapedArray, olympuspr: ClosedOlympuspr, length: int, num_carry: int,
@@ -58,34 +58,34 @@ class Scan(AgreeingRuns):
             "olympuspr", "length", "reverse", "num_consts", "num_carry"))
         consts, carry, xs = cut(cells, nc, nk)
         ys: list[Cells] = [None] * (len(eqn.outvars) - nk)
-        left: list[Any] = [x if x is None else x[::-1] if reverse else x for x in xs]
+        rest: list[Any] = [x if x is None else x[::-1] if reverse else x for x in xs]
 
         def step(i: int, carry: Sequence[Cells]) -> list[Cells]:
-            out = use.call(body, [*consts, *carry, *(x if x is None else x[0, ...] for x in left)])
-            left[:] = [x if x is None else x[1:] for x in left]
+            out = use.call(body, [*consts, *carry, *(x if x is None else x[0, ...] for x in rest)])
+            rest[:] = [x if x is None else x[1:] for x in rest]
             ys[:] = [use.rows(y, v.aval.shape)
                      for y, v in zip(out[nk:], eqn.outvars[nk:], strict=True)]
             return out[:nk]
 
         carry = use.loop(step, carry, length)
-        use.rest(body, left, nc + nk)
+        use.rest(body, rest, nc + nk)
         return [*carry, *ys]
 
     def lower(self, b: Builder, *args: IrValue, olympuspr: ClosedOlympuspr, length: int,
               reverse: bool, unroll: int, num_consts: int, num_carry: int) -> list[IrValue]:
-        # The compiled loop carries the ys as whole arrays; each iteration writes its row of them.
-        # With `reverse` rows are read and written from the last on. All are sharded as their types
-        # say: Shardy takes an unannotated value for unsharded, and sums the values written there.
+        # The compiled loop carries the ys as whole arrays, and each iteration writes its row. With
+        # `reverse` the first iteration has the last row. All are constrained to their types'
+        # shardings: Shardy takes an unannotated value for unsharded, and would sum written rows.
         consts, carry, xs = cut(args, num_consts, num_carry)
         const_avals, carry_avals, x_avals = cut(b.avals_in, num_consts, num_carry)
         x_rows = olympuspr.in_avals[num_consts + num_carry:]
         y_rows = olympuspr.out_avals[num_carry:]
         rows = length if type(length) is int else maximum(length, 1)
         if not definitely_equal(rows, length):
-            # XLA compiles the body even if it never runs, and it reads and writes a row.
+            # The length may be 0: XLA compiles the body all the same, which reads and writes a row.
             xs = [b.spread(b.resized(x, a, length, rows), r.with_axis(0, rows))
                   for x, a, r in zip(xs, x_avals, x_rows, strict=True)]
-        # XLA:CPU of jaxlib 0.10 converts all rows of bfloat16 to write one, but not their bits.
+        # To write one row of bfloat16, XLA:CPU of jaxlib 0.10 converts all rows: write the bits.
         as_bits = [b.module.takes_kernels and a.dtype == _BFLOAT16 for a in y_rows]
         y_rows = [a.update(dtype=_UINT16) if bits else a
                   for a, bits in zip(y_rows, as_bits, strict=True)]
@@ -125,8 +125,8 @@ class Scan(AgreeingRuns):
     def partial_eval(self, tape: TapeTrace, args: Sequence[ArrayLike], unknown: Sequence[bool],
                      **params: Hashable) -> Sequence[Array]:
         u_read, u_start, u_each = self.cut(params, unknown)[1:]
-        # A const that the unknown half touches in place has to be there altogether. That it is
-        # unknown may make more carries unknown: the search begins again.
+        # All operations on a const that the unknown half changes in place must be in that half. The
+        # const is unknown then, and so may be more carries: split again.
         while True:
             (split,), u_out = self.split(params, u_read, u_start, u_each)
             u_carry = u_out[:len(u_start)]
@@ -144,7 +144,7 @@ class Scan(AgreeingRuns):
             split.known, split.num_computed, split.residuals, nr, nk)
         read, _, each = cut(known, nr, nk)
         invariant = eval_closed(once, *read)
-        # TapeTrace runs this rule with its parent current: this evaluates or stages the known half.
+        # TapeTrace runs this rule in its parent: `bind` evaluates or stages the known half.
         outs = self.bind(*known, **self.regrouped(params, [body], nr, range(nk)))
         known_out, rows = cut(outs, u_out.count(False))
         by_kind = {"read": read, "once": invariant, "each": each, "row": rows}
@@ -152,7 +152,7 @@ class Scan(AgreeingRuns):
         n, shared = len(values), [r.kind in ("read", "once") for r in residuals]
         mr, mk = sum(u_read), sum(u_carry)
 
-        # The split's unknown half takes all residuals in front; a loop wants each in its group.
+        # The split's unknown half takes all residuals first; a loop takes each in its group.
         def grouped(first: Sequence[T], others: Sequence[T]) -> list[T]:
             apart = [x for x, s in zip(first, shared, strict=True) if not s]
             return woven([[*compress(first, shared)], [], apart], cut(others, mr, mk))
@@ -166,15 +166,14 @@ class Scan(AgreeingRuns):
                   ) -> list[Cotangent]:
         #   forwards    residuals, lin | carry       | residuals, lin   ->  carry | rows
         #   backwards   residuals      | acc, ct_k   | ct_y, residuals  ->  acc, ct_k | d_each
-        # Iterations run in the other order on the same rows. A const is read in all of them: its
-        # cotangent is their sum, which is carried in `acc`: as the content of a reference for the
-        # body, so that the cotangent of a part is added in its place, and no array of zeros is made
-        # for it.
+        # Iterations run in the other order on the same rows. All of them read a const, so its
+        # cotangent is a sum over iterations, carried in `acc`. The body has the sum as a reference,
+        # so that the cotangent of a part is added in place, without an array of zeros.
         closed = params["olympuspr"]
         flags = list(linear_flags(closed, args))
         _, read, carry, each = self.cut(params, args)
-        # A carry has one type throughout: it is linear if any iteration makes it of linear values;
-        # an ordinary start is then the zero tangent of something constant.
+        # A carry is linear in all iterations if it is in one; an initial value that is not is the
+        # zero tangent of a constant.
         if not all(self.reached(
                 params, [flag is not False for flag in flags])[:len(carry)]):
             raise not_linear("scan", "a carry", "compute it (a counter) outside, as xs")
@@ -185,14 +184,14 @@ class Scan(AgreeingRuns):
         back, _ = transpose_program(closed, [
             None if p else flag for p, flag in zip_longest(placed, flags)], (True,) * len(cts))
         nl, nr, nk = len(l_read), len(r_read), len(carry)
-        # The sum is rounded once, though the terms have 16 bits.
+        # Narrow floats are summed in float32: the sum is rounded once.
         ct_avals = [a.aval.to_cotangent_aval() for a in l_read]
         acc_avals = tuple(map(wide_aval, ct_avals))
 
-        # `back` takes references among the residuals, as `read` has them.
+        # `back` takes its references among the residuals, in the order of `read`.
         known = tuple([p for p, a in zip(placed, read, strict=True) if p or type(a) is not Linear])
         where = tuple([p for p, a in zip(placed, read, strict=True) if type(a) is Linear])
-        # A carry has one type throughout, and rows are stacked: neither can be a symbolic `Zero`.
+        # Neither a carry nor stacked rows can be a symbolic `Zero`.
         ct_k, ct_y = cut(list(map(instantiate, cts)), nk)
         zeros = [instantiate(Zero(a)) for a in acc_avals]
         params = {**params, "reverse": not params["reverse"]}
@@ -200,7 +199,7 @@ class Scan(AgreeingRuns):
             params, [_summing(back, acc_avals, known, where, len(r_each), nk)], nr, range(nl + nk)))
         out[:nl] = [in_dtype(ct, a.dtype) if a.is_array else ct
                     for ct, a in zip(out[:nl], ct_avals, strict=True)]
-        # A carry with an ordinary start is linear in the body, but its operand wants no cotangent.
+        # The initial value of a linear carry may be no `Linear`: it gets no cotangent.
         return [ct if type(a) is Linear else None
                 for a, ct in zip(args, merged(flags, out, repeat(None)), strict=True)]
 
@@ -208,18 +207,18 @@ class Scan(AgreeingRuns):
 @derived
 def _summing(back: ClosedOlympuspr, acc_avals: tuple[ShapedArray, ...], known: tuple[bool, ...],
              where: tuple[bool, ...], num_each: int, num_carry: int) -> ClosedOlympuspr:
-    """The transposed body with sums of cotangents of consts as carries.
+    """The transposed body, with the sums of the consts' cotangents as carries.
 
-    known: whether each of its first inputs is a reference to such a sum; where: whether each sum
-    is the content of one.
+    known: per first input, whether it is a reference to a sum.
+    where: per sum, whether a reference has it.
     """
     which = [*known, *[False] * (len(back.in_avals) - len(known))]
     own, rows, ct_k, ct_y = cut(back.in_avals, len(known), num_each, num_carry)
     res = [a for a, p in zip(own, known, strict=True) if not p]
 
     def body(*values: Array) -> list[Array]:
-        given, acc, ks, ys, each = cut(values, len(res), len(acc_avals), num_carry, len(ct_y))
-        rest, sums = iter(given), compress(acc, where)
+        residuals, acc, ks, ys, each = cut(values, len(res), len(acc_avals), num_carry, len(ct_y))
+        rest, sums = iter(residuals), compress(acc, where)
         pure = _refs.discharge(back, which, which) if any(which) else back
         out = eval_closed(pure, *[next(sums) if p else next(rest) for p in known],
                           *each, *ks, *ys)
@@ -237,12 +236,12 @@ def _sums_in_place(aval: ShapedArray) -> bool:
 
 
 def wide_aval(aval: ShapedArray) -> ShapedArray:
-    """The type in which many values of a type are summed."""
+    """The type in which many values of a type are summed: float32 for narrower floats."""
     return aval.update(dtype=dtypes.wide_dtype(aval.dtype)) if aval.is_array else aval
 
 
 def added(aval: ShapedArray, total: Array, term: Array) -> Array:
-    """A sum of this type and one term more."""
+    """`total`, of type `aval`, plus a term."""
     return add(total, in_dtype(term, aval.dtype)) if aval.is_array else aval.vspace_add(
         total, term)
 
@@ -251,39 +250,39 @@ def added(aval: ShapedArray, total: Array, term: Array) -> Array:
 def _residuals_of_loop(known: ClosedOlympuspr, num_computed: int, residuals: tuple[Residual, ...],
                        num_read: int, num_carry: int
                        ) -> tuple[ClosedOlympuspr, list[Residual], ClosedOlympuspr]:
-    """The known body with residuals among its rows; the kinds of the residuals; a program of
-    consts.
+    """The known body that returns residuals as rows, the residuals, and the program of those that
+    are the same in each iteration.
 
-    read    a const of the known loop               passed on as it is
+    read    a const of the known loop               passed on
     once    computed, the same in each iteration    a result of the program: a const
-    each    what comes by rows                      passed on as it is
-    row     computed in, or the carry of, each      a row of the known loop
+    each    an operand by rows                      passed on
+    row     computed, or a carry                    a row of the known loop
     """
     pr = known.olympuspr
     first = len(pr.outvars) - num_computed
-    # One pass does: equations come after their operands. Those with effects stay in the loop, since
-    # it matters how often they happen.
-    fixed = {*pr.constvars, *pr.invars[:num_read]}
+    # One pass suffices, because equations come after their operands. Equations with effects stay in
+    # the loop, since the number of their runs matters.
+    invariant = {*pr.constvars, *pr.invars[:num_read]}
     for eqn in pr.eqns:
-        if not eqn.effects and fixed.issuperset(variables(eqn.invars)):
-            fixed.update(eqn.outvars)
-    found: list[Residual] = []
-    made: dict[str, list[Any]] = {"once": [], "row": []}
+        if not eqn.effects and invariant.issuperset(variables(eqn.invars)):
+            invariant.update(eqn.outvars)
+    new_residuals: list[Residual] = []
+    by_kind: dict[str, list[Any]] = {"once": [], "row": []}
     for r in residuals:
         given, i = r.kind == "input", r.index - num_read - num_carry
         if given and (r.index < num_read or i >= 0):
-            found.append(Residual("each", i) if i >= 0 else Residual("read", r.index))
+            new_residuals.append(Residual("each", i) if i >= 0 else Residual("read", r.index))
         else:
             v = pr.invars[r.index] if given else pr.outvars[first + r.index]
-            kind = "once" if type(v) is Literal or v in fixed else "row"
-            found.append(Residual(kind, len(made[kind])))
-            made[kind].append(v)
-    once = pr.replace(invars=pr.invars[:num_read], outvars=made["once"],
+            kind = "once" if type(v) is Literal or v in invariant else "row"
+            new_residuals.append(Residual(kind, len(by_kind[kind])))
+            by_kind[kind].append(v)
+    once = pr.replace(invars=pr.invars[:num_read], outvars=by_kind["once"],
                       eqns=[e for e in pr.eqns
-                            if not e.effects and all(v in fixed for v in e.outvars)])
-    once_closed, _ = dce_closed(known.replace(olympuspr=once), (True,) * len(made["once"]))
-    pr = pr.replace(outvars=[*pr.outvars[:first], *made["row"]])
-    return known.replace(olympuspr=pr), found, once_closed
+                            if not e.effects and all(v in invariant for v in e.outvars)])
+    once_closed, _ = dce_closed(known.replace(olympuspr=once), (True,) * len(by_kind["once"]))
+    pr = pr.replace(outvars=[*pr.outvars[:first], *by_kind["row"]])
+    return known.replace(olympuspr=pr), new_residuals, once_closed
 
 
 scan_p = Scan("scan")

@@ -1,12 +1,12 @@
-"""The primitive of `shard_map`: a program of one device, run by all devices of a mesh on its parts.
+"""The primitive of `shard_map`: one device's program, which all devices of a mesh run on parts.
 
-Operands are cut by `in_specs` along the axes that become manual, results are put together of the
-devices' parts by `out_specs`. Inside, types say the shapes of parts, and along which axes they
-vary (`vma`), those that the specification names, and along which they are unreduced or reduced
-(`sums`), unless it is not checked.
+`in_specs` shard the operands along the axes that become manual, and `out_specs` assemble results
+from the devices' parts. Inside, types have the shapes of parts. With `check_vma` they also have the
+axes along which a value varies (`vma`; the axes of its spec at first) or is unreduced or reduced
+(`sums`).
 
-Every rule transforms the body as a program of its own, within the axes of the mesh (`within`), and
-cuts tangents, cotangents and residuals as the values that they belong to.
+Every rule transforms the body within the axes of the mesh (`within`). Tangents, cotangents and
+residuals have the specs of the values that they belong to.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from . import agreement
 from .agreement import NOWHERE, Among
 from .call import Call, Picked, bound_in
 
-_manual_trace: Any = lazy_module("olympus._src.control.manual_trace")    # which is above
+_manual_trace: Any = lazy_module("olympus._src.control.manual_trace")    # imports this module
 _parts: Any = lazy_module("olympus._src.interpreters.parts")     # for values of users' types
 _refs: Any = lazy_module("olympus._src.types.refs")      # where there are references
 Specs = tuple[PartitionSpec, ...]
@@ -60,7 +60,7 @@ def _inner(mesh: Mesh | AbstractMesh, names: frozenset[str]) -> AbstractMesh:
 
 
 class Manual(ByKey):
-    """The axes `names` of a mesh that become manual; whether types say what varies along them."""
+    """The axes `names` of a mesh that become manual, and whether types track them (`check`)."""
 
     __slots__ = ("mesh", "names", "check", "inner")
 
@@ -73,7 +73,7 @@ class Manual(ByKey):
 
     @contextlib.contextmanager
     def within(self) -> Iterator[None]:
-        """In a `with` block: where the body is traced."""
+        """A context in which the body is traced: the axes have names, the mesh is ambient."""
         outer, kind = ctx.axes, MeshAxis if self.check else DeviceAxis
         ctx.axes = {**outer, **{n: kind(self.mesh.shape[n]) for n in self.ordered(self.names)}}
         try:
@@ -83,18 +83,18 @@ class Manual(ByKey):
             ctx.axes = outer
 
     def ordered(self, names: Container[object]) -> list[str]:
-        """Those of its axes that are among these, in the order of the mesh."""
+        """The manual axes among `names`, in the order of the mesh."""
         return [n for n in self.mesh.axis_names if n in names and n in self.names]
 
     def count(self, entry: object) -> int:
-        """Into how many parts an entry of a specification, or a set of axes, cuts."""
+        """The number of parts that an entry of a spec, or a tuple of axes, makes."""
         return prod([self.mesh.shape[n] for n in axes_of(entry)])
 
     def part(self, aval: ShapedArray, spec: PartitionSpec) -> ShapedArray:
         """The type of a device's part."""
         if aval.mutable:
             return _refs.ref_aval(self.part(_refs.inner(aval), spec))
-        if aval.is_high:        # one that is closed over is whole on each device
+        if aval.is_high:        # a closed-over value has a PartitionSpec: each device has all of it
             return aval if isinstance(spec, PartitionSpec) else aval.shard(
                 self.mesh, self.names, self.check, spec)
         if not isinstance(aval, ShapedArray):
@@ -105,9 +105,9 @@ class Manual(ByKey):
         sharding = None
         unreduced, reduced = aval.sums if self.check else NO_SUMS
         if unreduced or reduced or not self.inner.are_all_axes_manual:
-            kept = self.inner.explicit_axes if aval.explicit else ()
+            explicit = self.inner.explicit_axes if aval.explicit else ()
             sharding = NamedSharding(self.inner, PartitionSpec(*[
-                entry_of([n for n in axes_of(e) if n in kept]) for e in aval.sharding.spec],
+                entry_of([n for n in axes_of(e) if n in explicit]) for e in aval.sharding.spec],
                 unreduced=unreduced, reduced=reduced))
         vma = aval.vma | named_axes(spec) if self.check else aval.vma
         return aval.update(shape=tuple(shape), sharding=sharding, vma=vma)
@@ -124,15 +124,16 @@ class Manual(ByKey):
             shape[i] = shape[i] * self.count(entry)
         mesh = self.mesh.abstract_mesh
         if mesh.explicit_axes:
-            inside = aval.sharding.spec if aval.explicit else [None] * aval.ndim
-            cut = [*spec, *[None] * (aval.ndim - len(spec))]
+            inner_partitions = aval.sharding.spec if aval.explicit else [None] * aval.ndim
+            partitions = [*spec, *[None] * (aval.ndim - len(spec))]
             sharding = NamedSharding(mesh, PartitionSpec(*[
-                entry_of((*axes_of(a), *axes_of(b))) for a, b in zip(cut, inside, strict=True)],
+                entry_of((*axes_of(a), *axes_of(b)))
+                for a, b in zip(partitions, inner_partitions, strict=True)],
                 unreduced=spec.unreduced, reduced=spec.reduced))
         return aval.update(shape=tuple(shape), sharding=sharding, vma=aval.vma - self.names)
 
     def check_closed_over(self, aval: ShapedArray) -> None:
-        """NotImplementedError unless each device can have such a value whole."""
+        """NotImplementedError if a closed-over value is sharded along the manual axes."""
         if getattr(aval, "explicit", False) and self.names & named_axes(aval.sharding.spec).union(
                 *aval.sums):
             raise NotImplementedError(
@@ -141,9 +142,9 @@ class Manual(ByKey):
                 "argument, or use olympus.reshard before.")
 
     def residual_spec(self, aval: Aval, free: frozenset[str]) -> PartitionSpec:
-        """How a value that goes from one body to another is put together: along a first axis.
+        """The spec of a residual passed between bodies: parts are joined along a new leading axis.
 
-        Not along `free`, which cut the axis that a vmap around adds.
+        The axes `free` are left out: they shard the axis that an outer vmap adds.
         """
         if aval.is_high:
             type_: Any = aval
@@ -153,8 +154,7 @@ class Manual(ByKey):
         return PartitionSpec(*[tuple(names)] * bool(names), unreduced=unreduced, reduced=reduced)
 
     def cast(self, x: Array, spec: PartitionSpec) -> Array:
-        """`x` as a value that varies, and is unreduced, along the axes that a specification says.
-        """
+        """`x` cast to vary, and to be unreduced, along the axes of a spec."""
         if not self.check or not isinstance(spec, PartitionSpec):
             return x
         x, aval = tags.pvary(x, named_axes(spec)), typeof(x)
@@ -162,14 +162,14 @@ class Manual(ByKey):
         return cast_along(x, terms, "unreduced") if terms else x
 
     def blocks(self, x: np.ndarray, spec: PartitionSpec) -> list[np.ndarray]:
-        """The parts that an array is cut into."""
-        found = [x]
+        """The parts of an array."""
+        parts = [x]
         for axis, entry in enumerate(spec):
-            found = [p for b in found for p in np.split(b, self.count(entry), axis)]
-        return found
+            parts = [p for b in parts for p in np.split(b, self.count(entry), axis)]
+        return parts
 
     def others(self, spec: PartitionSpec, free: frozenset[str]) -> tuple[str, ...]:
-        """Its axes that a specification does not name, and that are not `free`."""
+        """The manual axes that a spec does not name, without `free`."""
         if not isinstance(spec, PartitionSpec):
             named = frozenset().union(*map(named_axes, spec.to_lo()))
             if more := self.ordered(self.names - named - free):
@@ -182,13 +182,13 @@ class Manual(ByKey):
 
 
 def cut_by_vmap(trace: Trace | None) -> frozenset[str]:
-    """The axes of a mesh that cut the axes that vmaps around add."""
-    found: frozenset[str] = frozenset()
+    """The mesh axes that shard the axes of outer vmaps."""
+    axes: frozenset[str] = frozenset()
     while trace is not None:
         if isinstance(trace, BatchTrace):
-            found |= set(axes_of(trace.axis.mesh_axis))
+            axes |= set(axes_of(trace.axis.mesh_axis))
         trace = trace.parent
-    return found
+    return axes
 
 
 def manual_of(params: Params) -> Manual:
@@ -197,7 +197,7 @@ def manual_of(params: Params) -> Manual:
 
 def varying_as(manual: Manual, closed: ClosedOlympuspr, specs: Sequence[PartitionSpec]
                ) -> ClosedOlympuspr:
-    """The program whose outputs vary along the axes that their specifications name."""
+    """The program with outputs cast to vary along the axes of their specs."""
     if not manual.check or all(a.is_high or named_axes(s) <= getattr(a, "vma", named_axes(s))
                                for s, a in zip(specs, closed.out_avals, strict=True)):
         return closed
@@ -213,10 +213,10 @@ def _cast(closed: ClosedOlympuspr, manual: Manual, specs: Specs) -> ClosedOlympu
 class ShardMap(Call):
     """params: olympuspr, mesh, in_specs, out_specs, newly_manual_axes, check_vma."""
 
-    parts_differ = True     # whether devices are taken to have different parts of an operand
+    parts_differ = True     # whether devices are assumed to have different parts of an operand
     called = False
     fusion = ""
-    adds: Any = None     # cotangents of unsharded values are summed over these
+    adds: Any = None     # none: cotangents of unsharded values are summed over devices
     looked_into = False
     per_device = True
 
@@ -250,13 +250,13 @@ class ShardMap(Call):
         body, outs = params["olympuspr"], self.infer(*map(typeof, args), **params)
         with manual_of(params).within():
             program = _parts.in_parts(body)
-        found = self.bind(*_parts.parts_of(args), **{
+        results = self.bind(*_parts.parts_of(args), **{
             **params, "olympuspr": program,
             "in_specs": _of_parts(params["in_specs"], body.in_avals),
             "out_specs": _of_parts(params["out_specs"], body.out_avals)})
-        return _parts.raised(outs, found)
+        return _parts.raised(outs, results)
 
-    # A reference that devices have whole stays the same on all of them.
+    # An unsharded reference must stay the same on all devices.
     def with_contents(self, params: Params, body: ClosedOlympuspr, new: Sequence[bool]) -> Params:
         manual, specs = manual_of(params), [*compress(params["in_specs"], new)]
         count = len(body.outvars) - len(specs)
@@ -284,7 +284,7 @@ class ShardMap(Call):
             site.within("device {} of the mesh", body.width) for site in body.sites])
 
     def uses_axis(self, name: Hashable, params: Params) -> bool:
-        # One of the mesh hides one of vmap that has its name.
+        # A mesh axis hides a vmap axis of its name.
         return name not in params["newly_manual_axes"] and (
             program_uses_axis(params["olympuspr"], name))
 
@@ -293,7 +293,7 @@ class ShardMap(Call):
         parts = [None if c is None else manual.blocks(c, s)
                  for c, s in zip(cells, eqn.params["in_specs"], strict=True)]
         outs = use.call(eqn.params["olympuspr"], [None if p is None else p[0] for p in parts])
-        # The devices use the same places of their parts.
+        # All devices use keys at the same positions of their parts.
         for first, *others in filter(None, parts):
             used = np.array([c.used is not None for c in first.flat], bool).reshape(first.shape)
             for block in others:
@@ -327,15 +327,15 @@ class ShardMap(Call):
             mesh, names, args, in_specs, out_specs, list(parts), list(results),
             lambda *xs: b.call_inline(olympuspr, xs))
         if b.module.places.manual is None and mesh.are_all_axes_auto and len(names) == len(
-                mesh.axis_names):       # else types say where results are, or XLA has a say
+                mesh.axis_names):       # otherwise types or XLA decide the results' shardings
             b.module.constrained.update({x: NamedSharding(mesh, spec)
                                          for x, spec in zip(outs, out_specs, strict=True)})
         return outs
 
     def apply_split(self, tape: TapeTrace, split: Split, known: Sequence[ArrayLike],
                     unknown: Sequence[Array], params: Params, pick: Picked) -> list[Array]:
-        # Residuals of the known half leave its body and enter the unknown half's:
-        # put together along a first axis, which a scalar gets for that.
+        # Residuals leave the known half's body and enter the unknown half's. Their parts are joined
+        # along the leading axis, which is added to scalars.
         #
         #     known    parts ──► residuals of each device  ── P(axes) ──►  parts    unknown
         manual = manual_of(params)
@@ -346,10 +346,10 @@ class ShardMap(Call):
         known_out = tuple(compress(out_specs, [not u for u in kinds]))
         unknown_out = tuple(compress(out_specs, kinds))
         first, n, free = split.known, len(known_out), cut_by_vmap(tape)
-        # One that is a result, too, is as that is: it is not returned a second time.
+        # A residual that is a result, too, is not returned twice: it has the result's spec.
         variables = first.olympuspr.outvars
-        twin = [next((j for j in range(n) if variables[j] is v), None) for v in variables[n:]]
-        own = [t is None for t in twin]
+        result_of = [next((j for j in range(n) if variables[j] is v), None) for v in variables[n:]]
+        own = [t is None for t in result_of]
         first = first.rearranged(outputs=[*range(n), *compress(range(n, len(variables)), own)])
         avals = first.out_avals[n:]
         own_specs = tuple([manual.residual_spec(a, free) for a in avals])
@@ -360,26 +360,26 @@ class ShardMap(Call):
         outs = bound_in(tape.parent, self, known, {
             **params, "olympuspr": first, "in_specs": known_specs,
             "out_specs": (*known_out, *own_specs)})
-        found: list[Any] = []
+        unknown_results: list[Any] = []
         if any(kinds):
             def taken(given: Sequence[T], results: Sequence[T], mine: Sequence[T]) -> list[T]:
                 rest = iter(mine)
                 return split.residual_values(given, [next(rest) if t is None else results[t]
-                                                     for t in twin])
+                                                     for t in result_of])
 
             plain = [False] * max(n, len(known))
             with manual.within():
                 later = _without_axes(split.unknown, tuple(taken(plain, plain, scalar)))
                 later = varying_as(manual, later, unknown_out)
-            found = tape.record(self, [*taken(known, outs, outs[n:]), *unknown], {
+            unknown_results = tape.record(self, [*taken(known, outs, outs[n:]), *unknown], {
                 **params, "olympuspr": later, "out_specs": unknown_out,
                 "in_specs": (*taken(known_specs, known_out, own_specs), *unknown_specs)})
-        return merged(kinds, found, outs)
+        return merged(kinds, unknown_results, outs)
 
     def transpose(self, cts: Sequence[Tangent], *args: Transposed, **params: Any
                   ) -> list[Cotangent]:
         manual, free = manual_of(params), cut_by_vmap(ctx.trace)
-        if not manual.check:    # each device has a part of a cotangent that all have alike
+        if not manual.check:    # devices share the cotangent of an unsharded result equally
             cts = [ct if type(ct) is Zero else
                    _divided(ct, manual.count(manual.others(s, free | s.reduced)))
                    for ct, s in zip(cts, _of_cotangents(params["out_specs"]), strict=True)]
@@ -390,9 +390,9 @@ class ShardMap(Call):
              ) -> tuple[Sequence[Array], Sequence[int | None]]:
         manual = manual_of(params)
         mesh_axes = manual.ordered(axes_of(axis.mesh_axis))
-        # Inside, an axis of the mesh hides one of vmap that has its name.
+        # Inside, a mesh axis hides a vmap axis of its name.
         inner = Axis(axis.size, None if axis.name in manual.names else axis.name, axis.mesh_axis)
-        if mesh_axes:   # the mapped axis is cut, too
+        if mesh_axes:   # they shard the mapped axis
             if any(named_axes(s) & set(mesh_axes) for s in (*in_specs, *out_specs)):
                 raise ValueError(
                     f"vmap spmd_axis_name cannot appear in shard_map in_specs or out_specs: "
@@ -420,9 +420,8 @@ def among(mesh: Mesh | AbstractMesh, together: bool) -> Among:
 
 
 class ShardMapOfAny(ShardMap):
-    """A `shard_map` whose caller knows better which parts of its operands differ, or knows nothing:
-    a single operation, run eagerly; `pmap`, where arrays have an axis of copies.
-    """
+    """A `shard_map` whose specs do not tell whether parts differ: a single operation, run eagerly,
+    and `pmap`, whose arrays have an axis of copies."""
 
     parts_differ = False
 
@@ -433,26 +432,26 @@ shard_map_of_any_p = ShardMapOfAny("shard_map")
 
 @derived
 def _by_device(checked: ClosedOlympuspr, names: tuple[Hashable, ...]) -> ClosedOlympuspr:
-    """A checked body that returns the first failed device's code and words on every device."""
+    """A checked body that returns the code and words of the first device that failed."""
     return stage(lambda *xs: _first_of_devices(names, eval_closed(checked, *xs)),
                  checked.in_avals)
 
 
 def _first_of_devices(names: tuple[Hashable, ...], outs: Sequence[Array]) -> list[Array]:
-    """Results of a checked body, where all devices have the first failure among them."""
+    """The results of a checked body, with the first device's failure on all devices."""
     code, words, *rest = outs
-    device, none = axis_index(names), literal(0, code.dtype)
+    device, zero = axis_index(names), literal(0, code.dtype)
     count = full((), np.iinfo(np.int32).max, device.dtype)
-    first = pmin(select(ne(code, none), device, count), names)
-    mine = eq(device, first)
+    first = pmin(select(ne(code, zero), device, count), names)
+    is_first = eq(device, first)
     words = concatenate([words, bitcast_convert_type(reshape(device, (1,)), words.dtype)], 0)
-    return [psum(select(mine, code, none), names),
-            psum(select(broadcast_in_dim(mine, words.shape, ()), words,
+    return [psum(select(is_first, code, zero), names),
+            psum(select(broadcast_in_dim(is_first, words.shape, ()), words,
                         full(words.shape, 0, words.dtype)), names), *rest]
 
 
 def _inserted(spec: PartitionSpec, axis: int, entry: object) -> PartitionSpec:
-    """The specification of arrays with one axis more."""
+    """The spec of arrays with one axis more."""
     if len(spec) <= axis and entry is None:
         return spec
     entries = [*spec, *[None] * (axis - len(spec))]
@@ -464,20 +463,20 @@ def _of_cotangents(specs: Iterable[PartitionSpec]) -> Specs:
 
 
 def _of_tangents(specs: Iterable[PartitionSpec]) -> Specs:
-    """Sharded as the primals are; of users' types as they say."""
+    """The specs of tangents: the primals'; users' types give their own."""
     return tuple([s if isinstance(s, PartitionSpec) else s.to_tangent_spec() for s in specs])
 
 
 def _of_parts(specs: Iterable[PartitionSpec], avals: Sequence[Aval]) -> Specs:
-    """The specification of each part of values of users' types."""
-    found: list[PartitionSpec] = []
+    """The specs of the parts of values of users' types."""
+    part_specs: list[PartitionSpec] = []
     for spec, n in zip(specs, _parts.counts(avals), strict=True):
-        found += [spec] * n if isinstance(spec, PartitionSpec) else spec.to_lo()
-    return tuple(found)
+        part_specs += [spec] * n if isinstance(spec, PartitionSpec) else spec.to_lo()
+    return tuple(part_specs)
 
 
 def _with_axes(closed: ClosedOlympuspr, scalar: tuple[bool, ...]) -> ClosedOlympuspr:
-    """The program whose last outputs have one axis more, where flagged."""
+    """The program with an axis added to its last outputs, where flagged."""
     if not any(scalar):
         return closed
     return _expanded(closed, (*(False,) * (len(closed.out_avals) - len(scalar)), *scalar))
@@ -490,7 +489,7 @@ def _expanded(closed: ClosedOlympuspr, flags: tuple[bool, ...]) -> ClosedOlympus
 
 
 def _without_axes(closed: ClosedOlympuspr, scalar: tuple[bool, ...]) -> ClosedOlympuspr:
-    """The program whose first inputs have one axis more, where flagged."""
+    """The program with an axis added to its first inputs, where flagged."""
     if not any(scalar):
         return closed
     return _squeezed(closed, (*scalar, *(False,) * (len(closed.in_avals) - len(scalar))))
@@ -507,9 +506,9 @@ def _squeezed(closed: ClosedOlympuspr, flags: tuple[bool, ...]) -> ClosedOlympus
 @derived
 def _summed(closed: ClosedOlympuspr, manual: Manual, specs: Specs, free: frozenset[str]
             ) -> ClosedOlympuspr:
-    """The program whose outputs, parts of cotangents, are summed along axes that all have alike.
+    """The program whose outputs, cotangents, are summed along the axes that their specs leave out.
 
-    Where devices had terms, each has the cotangent whole.
+    Each device had a term there, and has the full cotangent then.
     """
     axes = [manual.others(s, free) for s in specs]
 

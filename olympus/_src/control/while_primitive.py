@@ -53,7 +53,7 @@ class While(Loop):
 
     def regrouped(self, params: Params, bodies: Sequence[ClosedOlympuspr], read: int,
                   carry: Sequence[int | ShapedArray], own: Sequence[int] = ()) -> Params:
-        # Condition and body share one carry: the condition takes new ones, too, and reads none.
+        # Condition and body share the carry: the condition takes new carries, too, and reads none.
         cond, nc = params["cond_olympuspr"], params["cond_nconsts"]
         lead = [*own, *(nc + x if type(x) is int else x for x in carry)]
         cond = with_leading(cond, len(cond.invars), lead)
@@ -68,7 +68,7 @@ class While(Loop):
         return _parts.raised(params[self.body].out_avals, outs)
 
     def deciding(self, params: Params, groups: Groups) -> Sequence[bool]:
-        # Values that the condition does not read do not matter: the loop ends without them.
+        # Only the values that the condition reads decide.
         return dce_closed(params["cond_olympuspr"], (True,))[1]
 
     def applied(self, params: Params, xs: Sequence[T]) -> Applied[T]:
@@ -78,7 +78,7 @@ class While(Loop):
 
     def cells(self, use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
         carried = super().cells(use, cells, eqn)
-        # The condition says, once more, that it is over.
+        # The condition runs once more than the body.
         rest = [*cells[:len(cells) - len(carried)], *carried]
         _, cond, its = self.applied(eqn.params, rest)[0]
         use.call(cond, its)
@@ -98,13 +98,13 @@ class While(Loop):
             carry = list(map(b.spread, carry, avals[len(args) - n:]))
             return b.call_inline(body_olympuspr, [*b_consts, *carry], "while/body")
 
-        # A carry that never changes is still constrained in each iteration: see
+        # Carries that never change are constrained in each iteration, too: see
         # `Builder.while_loop`.
         n, avals = len(carry), b.avals_in
         consts, const_avals = args[:len(args) - n], avals[:len(args) - n]
         if not any(e.ordered for e in cond_olympuspr.effects):
             return b.while_loop(carry, test, step, consts, const_avals)
-        # A condition passes no token on: it is evaluated in front of the loop and in the body.
+        # A condition's region returns no token: it is evaluated before the loop and in the body.
 
         def step_and_test(_: IrValue, *xs: IrValue) -> list[IrValue]:
             new = step(*xs)
@@ -113,8 +113,8 @@ class While(Loop):
         return b.while_loop([test(*carry, *consts), *carry], lambda going, *_: going, step_and_test,
                             consts, const_avals)[1:]
 
-    # A reference that the condition reads and the body writes is one carry, though it is a const of
-    # both. Values that are only read stay consts of the body that reads them.
+    # A reference that the condition reads and the body writes is a const of both, and becomes one
+    # carry. Contents that are only read stay consts.
     def discharged(self, ins: Sequence[Reference], params: Params) -> list[Array]:
         ins, params = self.with_references(ins, params)
         nc, nb = params["cond_nconsts"], params["body_nconsts"]
@@ -130,25 +130,25 @@ class While(Loop):
                 + "".join([f"\n  at {line}" for line in lines[:1]]) +
                 ";\n  a condition that only reads is required, since it is asked once more than "
                 "the body runs;\n  write it in body_fun.")
-        new = [*compress(b_consts, map(operator.and_, in_body, _refs.written(body)))]
-        order = {id(x): i for i, x in enumerate(new)}
-        c_left, b_left = [[_refs.content(x) for x in consts if id(x) not in order]
+        written = [*compress(b_consts, map(operator.and_, in_body, _refs.written(body)))]
+        index_of = {id(x): i for i, x in enumerate(written)}
+        c_left, b_left = [[_refs.content(x) for x in consts if id(x) not in index_of]
                           for consts in (c_consts, b_consts)]
-        values = [*map(_refs.content, new), *carry]
+        values = [*map(_refs.content, written), *carry]
         test_body, step_body = [_on_contents(
-            program, tuple(flags), returned, tuple([order.get(id(x)) for x in consts]), len(new),
-            tuple(map(typeof, (*left, *values))), _refs.sources((*consts, *carry)))
+            program, tuple(flags), returned, tuple([index_of.get(id(x)) for x in consts]),
+            len(written), tuple(map(typeof, (*left, *values))), _refs.sources((*consts, *carry)))
             for program, flags, returned, consts, left in (
                 (cond, in_cond, False, c_consts, c_left), (body, in_body, True, b_consts, b_left))]
         outs = self.bind(*c_left, *b_left, *values, **{
             **params, "cond_nconsts": len(c_left), "cond_olympuspr": test_body,
             "body_nconsts": len(b_left), "body_olympuspr": step_body})
-        for x, out in zip(new, outs, strict=False):
+        for x, out in zip(written, outs, strict=False):
             x._put(out)
-        return outs[len(new):]
+        return outs[len(written):]
 
-    # A loop ends at its first failure. One whose condition may fail carries what that said: it is
-    # evaluated in front of the loop and in the body.
+    # A loop ends at its first failure. A condition that may fail is evaluated before the loop and
+    # in the body, and its result is carried.
     def checked(self, checks: Checks, args: Sequence[Array], params: Params) -> object:
         cond, nc = params["cond_olympuspr"], params["cond_nconsts"]
         test = checks.body(cond)
@@ -159,14 +159,14 @@ class While(Loop):
                                          name="condition"), test.sites)
         body = params["body_olympuspr"]
         nb = len(b_consts)
-        asked = _ask(body, cond, nc, nb)
-        says = _going(asked, nc + nb)
+        body_and_test = _ask(body, cond, nc, nb)
+        go_on = _going(body_and_test, nc + nb)
         return super().checked(checks, [*c_consts, *b_consts, going, *carry], {
-            **params, "cond_nconsts": 0, "cond_olympuspr": says, "body_nconsts": nc + nb,
-            "body_olympuspr": asked})[1:]
+            **params, "cond_nconsts": 0, "cond_olympuspr": go_on, "body_nconsts": nc + nb,
+            "body_olympuspr": body_and_test})[1:]
 
     def until_failure(self, params: Params) -> Params:
-        # Devices that take part in a collective of the body all go on.
+        # With a collective in the body, all devices must go on.
         if any(self.uses_axis(name, params) for name in ctx.axes):
             return params
         cond, nc = params["cond_olympuspr"], params["cond_nconsts"]
@@ -197,7 +197,7 @@ class While(Loop):
                     ) -> tuple[ClosedOlympuspr, tuple[int | None, ...]]:
             return batch_program(cond_olympuspr, axis, [*c_dims, *k_dims], force)
 
-        # If the condition is mapped, so is every carry: each element keeps its last value.
+        # If the condition is mapped, every carry is: each element keeps its last value.
         def kept(mapped: tuple[bool, ...]) -> tuple[bool, ...]:
             return mapped if batched(at_front(mapped, fronts))[1] == (None,) else (
                 (True,) * len(mapped))
@@ -217,21 +217,21 @@ class While(Loop):
                              "body that changes an operand in place; elements that have stopped "
                              "would change it; use lax.map or lax.scan over the elements.")
         #   body  c_consts, b_consts | going, carry  ->  going, carry     condition   any of `going`
-        # Which elements go on is carried: the condition is evaluated once for each value.
+        # `going` flags the elements that go on, as a carry: the condition runs once per iteration.
         going = eval_closed(cond, *c_consts, *carry)
-        # Effects of elements that have stopped must not happen: each runs under a `cond` of its
-        # own. If elements see each other along this axis they cannot be run apart.
+        # Elements that have stopped may have no effects: each runs under a `cond` of its own. That
+        # is impossible if the body communicates along the mapped axis.
         if any(map(per_element, (cond_olympuspr, body_olympuspr))) and not (
                 axis.name is not None and self.uses_axis(axis.name, params)):
             guarded = _guard(body_olympuspr, cond_olympuspr, nc, nb)
-            frozen, _ = batch_program(guarded, axis, [*c_dims, *b_dims, 0, *k_dims],
-                                      [True] * (1 + len(carry)))
+            freezing, _ = batch_program(guarded, axis, [*c_dims, *b_dims, 0, *k_dims],
+                                        [True] * (1 + len(carry)))
         else:
-            frozen = _freeze(body_olympuspr, body, cond, nc, tuple(b_dims), tuple(k_dims), axis)
-        test = _any_going(frozen, nc + nb)
+            freezing = _freeze(body_olympuspr, body, cond, nc, tuple(b_dims), tuple(k_dims), axis)
+        test = _any_going(freezing, nc + nb)
         out = self.bind(*c_consts, *b_consts, *going, *carry, **{
             **params, "cond_nconsts": 0, "cond_olympuspr": test, "body_nconsts": nc + nb,
-            "body_olympuspr": frozen})
+            "body_olympuspr": freezing})
         return out[1:], k_dims
 
 
@@ -239,12 +239,12 @@ class While(Loop):
 def _on_contents(program: ClosedOlympuspr, which: tuple[bool, ...], writes: bool,
                  places: tuple[int | None, ...], num_held: int, avals: tuple[Aval, ...],
                  sources: tuple[int | None, ...]) -> ClosedOlympuspr:
-    """A condition, or the body, which `writes`, on contents of the references `which`.
+    """A condition, or a body (`writes`), on the contents of the references that `which` flags.
 
         discharged   consts | carry                ->  carry | written
         the loop     consts left | written, carry  ->  written, carry
 
-    places: of each const, which of the written ones it is; None: it is left.
+    places: per const, its index among the written ones; None: it stays a const.
     """
     pure = _refs.discharge(program, which, _refs.written(program) if writes else (
         [False] * len(which)), sources)
@@ -268,13 +268,13 @@ def _going(asked: ClosedOlympuspr, consts: int) -> ClosedOlympuspr:
 
 @derived
 def _any_going(frozen: ClosedOlympuspr, consts: int) -> ClosedOlympuspr:
-    """The condition on a carry that says so of each element."""
+    """The condition on a carry that begins with the flags of the elements that go on."""
     return stage(lambda going, *_: [reduce_or(going, (0,))], frozen.in_avals[consts:])
 
 
 @derived
 def _until_failure(cond: ClosedOlympuspr, nc: int) -> ClosedOlympuspr:
-    """The condition of a loop with the code of its first failure as the second carry."""
+    """The condition of a loop that ends at a failure: its second carry is the failure's code."""
     return stage(
         lambda *xs: [bitwise_and(eq(xs[nc + 1], literal(0, INT32)), *eval_closed(cond, *xs))],
         cond.in_avals)
@@ -284,24 +284,24 @@ def _until_failure(cond: ClosedOlympuspr, nc: int) -> ClosedOlympuspr:
 def _freeze(single: ClosedOlympuspr, body: ClosedOlympuspr, cond: ClosedOlympuspr, nc: int,
             b_dims: tuple[int | None, ...], k_dims: tuple[int | None, ...], axis: Axis
             ) -> ClosedOlympuspr:
-    """The batched body, in which elements that do not go on keep their carry.
+    """The batched body, in which elements that have stopped keep their carry.
 
-    Instead of them the body sees one that goes on: where its own values might make it divide by
-    zero, or a callback raise, nothing happens. `single` is the body of one element.
+    In their place the body sees an element that goes on, since their own values might make it
+    divide by zero, or make a callback raise. `single` is the body of one element.
     """
     nb = len(b_dims)
 
     def step(*args: Array) -> list[Array]:
         c_consts, b_consts, (going,), carry = cut(args, nc, nb, 1)
-        # With no elements there is none to stand in.
+        # Without elements there is no stand-in.
         if not typeof(going).shape[0]:
             return [going, *carry]
         check_elements(axis, going, (*b_consts, *carry), (*b_dims, *k_dims), single)
         one = argmax(going, 0, np.int32)
-        safe = [x if d is None else put_one(going, one, x, d)
-                for x, d in zip((*b_consts, *carry), (*b_dims, *[0] * len(carry)), strict=True)]
+        stood_in = [x if d is None else put_one(going, one, x, d)
+                    for x, d in zip((*b_consts, *carry), (*b_dims, *[0] * len(carry)), strict=True)]
         new = [select_n(broadcast_in_dim(going, typeof(x).shape, (0,)), x, y)
-               for x, y in zip(carry, eval_closed(body, *safe), strict=True)]
+               for x, y in zip(carry, eval_closed(body, *stood_in), strict=True)]
         return [bitwise_and(going, eval_closed(cond, *c_consts, *new)[0]), *new]
 
     return stage(step, [*cond.in_avals[:nc], *body.in_avals[:nb], cond.out_avals[0],
@@ -310,7 +310,8 @@ def _freeze(single: ClosedOlympuspr, body: ClosedOlympuspr, cond: ClosedOlympusp
 
 @derived
 def _guard(body: ClosedOlympuspr, cond: ClosedOlympuspr, nc: int, nb: int) -> ClosedOlympuspr:
-    """Body, then condition, of one element that goes on, so that their effects end with it."""
+    """Body, then condition, of one element; nothing if it has stopped, so that it has no effects.
+    """
     avals = [*cond.in_avals[:nc], *body.in_avals]
 
     def forward(*args: Array) -> list[Array]:
@@ -329,7 +330,7 @@ def _guard(body: ClosedOlympuspr, cond: ClosedOlympuspr, nc: int, nb: int) -> Cl
 
 @derived
 def _ask(body: ClosedOlympuspr, cond: ClosedOlympuspr, nc: int, nb: int) -> ClosedOlympuspr:
-    """Body, then condition: consts of both, whether it goes on, carry."""
+    """The program of body, then condition, on the consts of both, a flag (unread) and the carry."""
     def step(*args: Array) -> list[Array]:
         new = call_p.bind(*args[nc:nc + nb], *args[nc + nb + 1:], olympuspr=body, name="body")
         return [*call_p.bind(*args[:nc], *new, olympuspr=cond, name="condition"), *new]

@@ -1,14 +1,14 @@
-"""What a function reads besides its arguments, found by walking from its code, and compared later.
+"""The values that a function reads besides its arguments, found from its code and compared later.
 
 A program keeps the values that Python had while the function was traced. A walk finds them by the
 names in the function's code, and in the code of the user's functions that it calls: globals,
-closure cells, defaults, attributes, and items of lists, dicts, sets and NumPy arrays. A later look
-compares objects by identity; only where one is another object, values are compared.
+closure cells, defaults, attributes, and items of lists, dicts, sets and NumPy arrays. A later
+comparison goes by identity; only where an object was replaced, values are compared.
 
-Two ask. Guards (`Captures`) name the changed one: an attribute counts as read if any code that is
-reached reads one of its name, and values that cannot be compared are reported. Bodies (`watch`)
-must miss nothing: objects count with all their attributes, and a body that reads something that
-cannot be compared is not kept.
+Two callers ask. Guards (`Captures`) name the value that changed: an attribute counts as read if any
+code that is reached reads an attribute of that name, and values that cannot be compared are
+reported. Bodies (`watch`) must miss nothing: objects count with all their attributes, and a body
+that reads a value that cannot be compared is not kept.
 """
 
 from __future__ import annotations
@@ -34,32 +34,32 @@ from ..base import lib
 from ..base.code_reads import all_reads
 from ..base.typing import PyTree
 from ..base.users import SITE, code_of_users, file_of_users, impure, slots_of, state_of, versioned
-from ..base.util import Memo, bit_key, clipped
+from ..base.util import Memo, bit_key, clipped, has_content
 from ..types.tree_registry import registered_functions
 from .trace import Tracer
 
-_MOST_BYTES = 1 << 14       # of a NumPy array that is compared at each call
-_MOST_ITEMS = 256           # of a container; Python has one object for each such length
-_MOST_VALUES = 4096         # that a body reads
-_MADE_BY_CLASS = 1 << 9     # the flag of types that a class statement made
+_ARRAY_BYTES = 1 << 14      # a larger NumPy array is not compared at each call
+_CONTAINER_ITEMS = 256      # a longer container is not compared at each call
+_BODY_VALUES = 4096         # a body that reads more is not kept
+_HEAP_TYPE = 1 << 9         # the flag of types that a class statement made
 _FIXED = (bool, int, float, complex, str, bytes, type(None), type(...), np.generic, range)
 _FIXED_TYPES = frozenset((bool, int, float, complex, str, bytes, type(None), type(...),
                           type(NotImplemented), range))
-_TOLD_OF_FUNCTIONS = frozenset((
+_FUNCTION_ATTRIBUTES = frozenset((
     "__annotations__", "__doc__", "__module__", "__name__", "__qualname__"))
 _ABSENT: Any = type("Absent", (), {"__repr__": lambda self: "absent"})()
-_END: Any = (object(),)     # ends the items of a container among those of others
+_END: Any = (object(),)     # separates the items of one container from the next one's
 _CALL: Any = operator.call
-# Modules of Python that give equal results for equal arguments, but for the settings of the
-# process; and builtins that read names nobody wrote down.
-_SET_ELSEWHERE = frozenset(("decimal", "inspect", "logging"))
-_OF_NAMES = frozenset(("dir", "locals", "vars"))
-#: what functions of a module read of classes
-_OPENED = {"dataclasses": "__dataclass_fields__", "typing": "__annotations__"}
+# Modules of Python whose results depend on settings of the process besides the arguments.
+_READ_SETTINGS = frozenset(("decimal", "inspect", "logging"))
+# Builtins that read names which the code does not spell.
+_READ_ALL_NAMES = frozenset(("dir", "locals", "vars"))
+#: module -> the attribute that its functions read of the classes given to them
+_CLASS_ATTRIBUTES_READ = {"dataclasses": "__dataclass_fields__", "typing": "__annotations__"}
 
 
 class Change(NamedTuple):
-    """A value that is another than when the function was traced."""
+    """A value that differs from the value at the time the function was traced."""
 
     where: str
     before: str
@@ -70,7 +70,7 @@ class Change(NamedTuple):
 
 
 class Captures:
-    """The values that a function read besides its arguments, and how to look at them again."""
+    """The values that a function read besides its arguments, and the places to read them again."""
 
     def __init__(self, fun: Callable[..., PyTree]) -> None:
         self.fun = fun
@@ -83,24 +83,28 @@ class Captures:
         return self._found.opaque
 
     def same(self) -> bool:
-        """Whether every place holds the object that it held: no values are compared."""
+        """Whether every place still has the same object; no values are compared."""
         return self._watch.same()
 
     def changes(self) -> list[Change]:
-        """The changes in value; if there are none, the new objects take the place of the old."""
+        """The changes in value; without any, the new objects replace the old ones in the watch."""
         # By place and value: a list that was built anew with equal items is no change.
         new = Captures(self.fun)
-        old, now = self._found.leaves, new._found.leaves
+        before, after = self._found.leaves, new._found.leaves
         found = [Change(where, self._found.shown(where), new._found.shown(where))
-                 for where in dict.fromkeys([*old, *now])
-                 if where not in old or where not in now or old[where].key != now[where].key]
+                 for where in dict.fromkeys([*before, *after])
+                 if where not in before or where not in after
+                 or before[where].key != after[where].key]
         if not found:
             self._found, self._watch = new._found, new._watch
         return found
 
 
 class Watch:
-    """Compare all that was read with its earlier state: runs at each call, hence in one frame."""
+    """Compares everything that was read with its earlier state.
+
+    `same` runs at each call, and has all its loops in one frame for that reason.
+    """
 
     __slots__ = ("_attributes", "_containers", "_functions", "_items", "_names", "_namespaces",
                  "_objects", "_reads", "_values")
@@ -108,16 +112,16 @@ class Watch:
     def __init__(self, seen: _Walk) -> None:
         self._names, self._attributes = tuple(seen.bound), tuple(seen.expected)
         self._functions, self._objects = tuple(seen.functions), tuple(seen.objects)
-        #: The names of attributes: equal ones are as good as the same ones.
+        #: (attributes of an object, their names): names are compared by value
         self._namespaces = tuple([(x, [*x]) for x in seen.namespaces])
-        #: Containers that must keep their items, in that order.
+        #: containers that must keep their items, in their order
         self._containers = (*seen.containers, *[x.values() for x in seen.namespaces])
         self._items = tuple(chain.from_iterable(self._containers))
-        #: Functions that must return equal bytes or shapes again.
+        #: functions that must return equal bytes or shapes again
         self._reads, self._values = tuple(seen.reads), [read() for read in seen.reads]
 
     def same(self) -> bool:
-        """Whether nothing has changed."""
+        """Whether everything that was read is unchanged."""
         try:
             for names, key, value in self._names:
                 if names.get(key, _ABSENT) is not value:
@@ -139,13 +143,13 @@ class Watch:
                     operator.is_, chain.from_iterable(self._containers), self._items)):
                 return False
             return not self._reads or [*map(_CALL, self._reads)] == self._values
-        # The place itself is gone, another thread changes it now, or a class computes it.
+        # The place no longer exists, another thread changes it now, or a class computes it.
         except Exception:
             return False
 
 
 def watch(fun: types.FunctionType) -> Watch | None:
-    """A comparison of the values that `fun` reads, without its own code and defaults.
+    """A `Watch` over the values that `fun` reads, but not over its own code and defaults.
 
     None if a value cannot be compared, or a user's class raises while it is read. The watch keeps
     no reference to the function.
@@ -164,27 +168,26 @@ def _walk(fun: Callable[..., PyTree], whole: bool) -> _Walk:
     if isinstance(fun, types.FunctionType):
         reads = all_reads(fun.__code__)
         names, lacked = reads.names, reads.names if reads.catches else reads.texts
-    while True:     # code that is reached by an attribute may read others
-        found = _Walk(names, lacked, whole)
+    while True:     # code that is reached through an attribute may read further attributes
+        walk = _Walk(names, lacked, whole)
         if whole and isinstance(fun, types.FunctionType):
-            found.function(fun, _SOMEWHERE if whole else _Place("the function", ""), own=True)
+            walk.function(fun, _SOMEWHERE if whole else _Place("the function", ""), own=True)
         else:
-            found.value(fun, _SOMEWHERE if whole else _Place("the function", ""))
-        found.bare()
-        if found.by_text:
-            found.names |= found.texts
-            found.lacking |= found.texts
-        if (not found.asked or found.names <= names) and found.lacking <= lacked:
-            return found
-        names |= found.names
-        lacked |= found.lacking
+            walk.value(fun, _SOMEWHERE if whole else _Place("the function", ""))
+        walk.bare()
+        if walk.by_text:
+            walk.names |= walk.texts
+            walk.lacking |= walk.texts
+        if (not walk.asked or walk.names <= names) and walk.lacking <= lacked:
+            return walk
+        names |= walk.names
+        lacked |= walk.lacking
 
 
 # Places and values -------------------------------------------------------------------------------
 
 class _Place(NamedTuple):
-    """Where a value is: `the global cfg` and `.lr`, and its function if that matters.
-    """
+    """The place of a value, for messages: head `the global cfg.lr`, tail ` of f`."""
 
     head: str
     tail: str
@@ -196,16 +199,16 @@ class _Place(NamedTuple):
         return self if self is _SOMEWHERE else _Place(self.head + step, self.tail)
 
 
-_SOMEWHERE = _Place("what a body reads", "")    # bodies tell nobody what cannot be compared
+_SOMEWHERE = _Place("a body", "")   # nobody reads the places of bodies, so they are not made
 
 
 class _Leaf(NamedTuple):
     key: Any        # equal for equal values only
-    value: Any      # for messages; what can change is copied
+    value: Any      # for messages; a copy if it can change in place
 
 
 class _ByValue:
-    """A key of an object that is compared when another one takes its place."""
+    """The key of an object that is compared by value once another object has its place."""
 
     __slots__ = ("value",)
     __hash__ = object.__hash__
@@ -222,7 +225,7 @@ class _ByValue:
             return x is y
         if isinstance(x, lib.ArrayImpl):
             return _same_array(x, y)
-        with contextlib.suppress(Exception):    # of users' classes
+        with contextlib.suppress(Exception):    # `==` may be a user's
             return bool(x == y)
         return False
 
@@ -235,20 +238,20 @@ def _same_array(x: lib.ArrayImpl, y: lib.ArrayImpl) -> bool:
 
 
 class _Walk:
-    """One walk from a function to all that it reads.
+    """One walk from a function to everything that it reads.
 
     Args:
       names: the attributes that count as read.
-      lacked: attributes that may be missing without a trace of it in the code.
-      whole: all attributes of objects count, and nothing may be left out: `_Unwatched` otherwise.
+      lacked: attributes whose absence the code may handle (`getattr` with a default, `except`).
+      whole: count all attributes of objects, and raise `_Unwatched` for an incomparable value.
 
     Attributes:
-      leaves: values by place, for a comparison where an object is another one.
-      opaque: the values that cannot be compared, each with the reason.
-      names, lacking: the names that the code met so far reads, and those that it may not find.
+      leaves: values by place, to compare by value where an object was replaced.
+      opaque: the reasons why values cannot be compared, by place.
+      names, lacking: the names that the code met so far reads, and the names it may not find.
       by_text: whether code reads attributes by texts that it does not contain.
       texts: the identifiers among texts that it reads, any of which may be such a name.
-      inherited: the places of attributes that an object has by its class, and theirs there.
+      inherited: place of an attribute on an object -> its place on the class that defines it.
     """
 
     def __init__(self, names: AbstractSet[str], lacked: AbstractSet[str], whole: bool) -> None:
@@ -258,20 +261,24 @@ class _Walk:
         self.leaves: dict[str, _Leaf] = {}
         self.opaque: dict[str, str] = {}
         self.inherited: dict[str, str] = {}
-        self.home: Any = None       # the module of the function that is guarded
+        self.home: Any = None       # the module of the guarded function
         self.by_text = False
         self.texts: set[str] = set()
-        self.asked = False          # whether anything was looked at by `attributes`
-        self._loose: set[str] = set()
+        self.asked = False          # whether `attributes` was used
+        self._loose: set[str] = set()       # names that code may read of any object
         self._bare: list[types.ModuleType] = []     # library modules that are values
         self._seen: dict[int, Any] = {}
         self._looked: set[tuple[int, Any]] = set()
-        # Parts of the watch.
+        # The parts of the watch:
+        #: (object, attribute, value)
         self.expected: list[tuple[object, str, object]] = []
+        #: (namespace, name, value)
         self.bound: list[tuple[dict[Any, Any], Hashable, object]] = []
+        #: (function, code, defaults, keyword defaults)
         self.functions: list[tuple[types.FunctionType, object, object, object]] = []
+        #: (object, class, `__dict__`)
         self.objects: list[tuple[object, object, object]] = []
-        self.namespaces: list[Mapping[str, object]] = []    # of objects and classes
+        self.namespaces: list[Mapping[str, object]] = []    # `vars` of objects and classes
         self.containers: list[Iterable[object]] = []
         self.reads: list[Callable[[], object]] = []
 
@@ -285,13 +292,13 @@ class _Walk:
         return " ".join(text.split()) if text else " ".join(clipped(leaf.value).split())
 
     def expect(self, x: object, attribute: str) -> object:
-        """An attribute, which is to stay the object that it is."""
+        """The value of an attribute; the attribute must keep it."""
         value = getattr(x, attribute, _ABSENT)
         self.expected.append((x, attribute, value))
         return value
 
     def expect_object(self, x: object) -> Any:
-        """The dict of an object, if it has one: it is to keep that and its class."""
+        """The `__dict__` of an object, or None; the object must keep that and its class."""
         own = getattr(x, "__dict__", None)
         if own is None:
             self.expect(x, "__class__")
@@ -300,7 +307,7 @@ class _Walk:
         return own
 
     def in_names(self, names: Mapping[str, object], key: str) -> object:
-        """The value that a name is bound to; the name must stay bound to it."""
+        """The value of a name in a namespace; the name must stay bound to it."""
         value = names.get(key, _ABSENT)
         if type(names) is not dict:
             if self.whole:
@@ -311,7 +318,7 @@ class _Walk:
         return value
 
     def expect_items(self, *x: Iterable[object]) -> None:
-        """Require that a container keeps its items, or a mapping its keys and values, in order."""
+        """Require that containers keep their items, in their order."""
         self.containers += *x, _END
 
     def expect_mapping(self, x: Mapping[Any, object]) -> None:
@@ -326,7 +333,7 @@ class _Walk:
             self.expect_mapping(x)
 
     def at(self, head: str, tail: str = "") -> _Place:
-        """The first part of a place, for messages."""
+        """A place, unless this is a walk for a body, whose places nobody reads."""
         return _SOMEWHERE if self.whole else _Place(head, tail)
 
     def leaf(self, place: _Place, key: object, value: object) -> None:
@@ -334,7 +341,7 @@ class _Walk:
             self.leaves[str(place)] = _Leaf(key, value)
 
     def hide(self, x: object, place: _Place, why: str) -> None:
-        """Note a value that is known by its identity only."""
+        """Note a value that only its identity can be compared by, and why."""
         if self.whole:
             raise _Unwatched(f"{place}: {why}")
         self.opaque[str(place)] = why
@@ -351,8 +358,8 @@ class _Walk:
             return None
         if id(x) in self._seen:
             return None
-        self._seen[id(x)] = x       # kept, or its id could be another object's meanwhile
-        if self.whole and len(self._seen) > _MOST_VALUES:
+        self._seen[id(x)] = x       # kept alive, so that no other object gets its id
+        if self.whole and len(self._seen) > _BODY_VALUES:
             raise _Unwatched("too much is read")
         for kinds, look in _LOOKS:
             if isinstance(x, kinds):
@@ -369,7 +376,7 @@ class _Walk:
     def function(self, f: types.FunctionType, place: _Place, own: bool = False) -> None:
         """A function: the names that its code reads, if it is the user's, and its closure.
 
-        `own`: it is compared elsewhere that the function has its code and defaults.
+        `own`: somebody else compares the function's code and defaults.
         """
         users, name, module = self.of_user(f), f.__qualname__, f.__globals__.get("__name__")
         given = all_reads(f.__code__).given if users else ()
@@ -387,9 +394,9 @@ class _Walk:
         elif self.whole and (impure(f"{module}.{f.__code__.co_name}") or not _library(module)):
             raise _Unwatched(f"{name} reads more than its arguments")
         for n, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
-            if _has_content(cell):
+            if has_content(cell):
                 x = self.expect(cell, "cell_contents")
-                if n in given and type(x) is list:      # it is written only
+                if n in given and type(x) is list:      # the code only writes to it
                     continue
                 if users or _may_change(x):
                     self.value(x, self.at(f"the closure cell {n}", f" of {name}"))
@@ -397,13 +404,13 @@ class _Walk:
             self.value(f.__dict__["__wrapped__"], place.within(".__wrapped__"))
 
     def opened(self, f: types.FunctionType) -> None:
-        """The attributes that a library's function reads of any class by a fixed name."""
-        if self.whole and f.__module__ in _OPENED:
+        """Count the attribute that a library's function reads of any class given to it."""
+        if self.whole and f.__module__ in _CLASS_ATTRIBUTES_READ:
             self.asked = True
-            self.names.add(_OPENED[f.__module__])
+            self.names.add(_CLASS_ATTRIBUTES_READ[f.__module__])
 
     def of_users(self, f: types.FunctionType, place: _Place) -> None:
-        """A user's function without its closure: names, defaults and attributes."""
+        """A user's function apart from its closure: names, defaults and attributes."""
         self.leaf(place, f.__code__, f)
         self.home = self.home or f.__module__
         self.code(f)
@@ -414,12 +421,12 @@ class _Walk:
             for n, x in [*zip(parameters[::-1], (f.__defaults__ or ())[::-1], strict=False),
                          *(f.__kwdefaults__ or {}).items()]:
                 self.value(x, self.at(f"the default {n}", f" of {f.__qualname__}"))
-        for n in _TOLD_OF_FUNCTIONS & self.attributes if self.whole else ():
+        for n in _FUNCTION_ATTRIBUTES & self.attributes if self.whole else ():
             self.value(self.expect(f, n), place)
         self.set_on(f, place)
 
     def set_on(self, f: object, place: _Place) -> None:
-        """The attributes that are set on a callable, and those that it may lack when it is read."""
+        """The attributes that are set on a callable, and those that code may ask for in vain."""
         names: dict[str, object] | None = getattr(f, "__dict__", None)
         if names or (names is not None and self.lacked):
             self.asked = True
@@ -429,7 +436,7 @@ class _Walk:
                     self.value(item, place.within(f".{n}"))
 
     def code(self, f: types.FunctionType) -> None:
-        """The globals of its module that the code of a user's function reads."""
+        """The globals that the code of a user's function reads."""
         reads, names = all_reads(f.__code__), f.__globals__
         self.names |= reads.names
         self.lacking |= reads.names if reads.catches else reads.texts
@@ -439,7 +446,7 @@ class _Walk:
         tail = "" if f.__module__ == self.home else f" of {f.__module__}"
         for path in reads.paths:
             if path[0] in reads.given and type(names.get(path[0])) is list:
-                self.in_names(names, path[0])       # a list that is written only
+                self.in_names(names, path[0])       # a list that the code only writes to
             else:
                 self.path(path, f, tail)
         if reads.computed:
@@ -450,13 +457,13 @@ class _Walk:
             self.imported(n, level, names, tail)
 
     def path(self, path: tuple[str, ...], f: types.FunctionType, tail: str) -> None:
-        """A global, followed through modules by the attributes that are asked of it."""
+        """A global, followed through modules by the attributes that the code asks for."""
         name, *attributes = path
         value = self.in_names(f.__globals__, name)
         if value is _ABSENT:
             if self.whole:
                 value = self.in_names(f.__builtins__, name)
-                if name in _OF_NAMES or impure(f"builtins.{name}"):
+                if name in _READ_ALL_NAMES or impure(f"builtins.{name}"):
                     raise _Unwatched(f"{name} reads more than its arguments")
                 self.value(value, self.at(name, ""))
             return
@@ -477,18 +484,18 @@ class _Walk:
         self.value(value, place)
 
     def of_module(self, module: types.ModuleType, name: str, place: _Place) -> object:
-        """An attribute of an installed module, whose version stands for it if not replaced."""
+        """An attribute of an installed module: the module's version stands for its value."""
         if not self.whole:
             return vars(module).get(name, _ABSENT)
         if not _library(module.__name__) or impure(f"{module.__name__}.{name}"):
             raise _Unwatched(f"{place}.{name} reads more than its arguments")
-        value = getattr(module, name, _ABSENT)      # it may be imported only now
+        value = getattr(module, name, _ABSENT)      # this may import it
         if name in vars(module) or value is _ABSENT:
             self.in_names(vars(module), name)
         return value
 
     def of_users_module(self, module: types.ModuleType, name: str, place: _Place) -> object:
-        """An attribute of a module of the user's; of one that it computes, what that reads."""
+        """An attribute of a user's module; if `__getattr__` computes it, what that reads."""
         value = self.in_names(vars(module), name)
         if self.whole:
             if type(module) is not types.ModuleType:
@@ -520,7 +527,7 @@ class _Walk:
         self.set_on(f, place)
 
     def partial(self, f: functools.partial, place: _Place) -> None:
-        for part in ("func", "args", "keywords"):   # `__setstate__` sets them
+        for part in ("func", "args", "keywords"):   # `__setstate__` can replace them
             self.expect(f, part)
         self.value(f.func, place)
         for i, x in enumerate(f.args):
@@ -543,7 +550,7 @@ class _Walk:
         self.more(x, place, (staticmethod, classmethod, property, functools.cached_property))
 
     def holder(self, x: object, place: _Place) -> None:
-        """The parts of an immutable object, which may be mutable objects of the user's."""
+        """The parts of an immutable object, which may be mutable or the user's."""
         if self.whole:
             for item in gc.get_referents(x):
                 # The attributes of NumPy's functions are their names.
@@ -552,7 +559,7 @@ class _Walk:
         self.leaf(place, _ByValue(x) if type(x) is not slice else (slice, str(x)), x)
 
     def builtin(self, f: Any, place: _Place) -> None:
-        """A function made by C: of a module that a version describes, or of an object."""
+        """A function written in C: of a module that a version describes, or of an object."""
         owner = getattr(f, "__self__", None)
         if owner is not None and not isinstance(owner, (types.ModuleType, type)):
             self.value(owner, place)
@@ -569,8 +576,8 @@ class _Walk:
 
     def items(self, x: Sequence[object], place: _Place) -> None:
         self.leaf(place.within(" (its type)"), type(x), type(x))
-        if len(x) > _MOST_ITEMS:
-            return self.hide(x, place, f"it has {len(x):,} items, more than {_MOST_ITEMS}")
+        if len(x) > _CONTAINER_ITEMS:
+            return self.hide(x, place, f"it has {len(x):,} items, more than {_CONTAINER_ITEMS}")
         if not isinstance(x, tuple):
             self.expect_items(x)
         for i, item in enumerate(x):
@@ -578,16 +585,16 @@ class _Walk:
         return self.more(x, place, (tuple, list, deque))
 
     def dict(self, x: Mapping[Hashable, object], place: _Place) -> None:
-        if isinstance(x, Memo):     # which grows while a function is used
+        if isinstance(x, Memo):     # a cache, which grows while a function is used
             return None
         if self.whole and type(x) is types.MappingProxyType:
-            x, = gc.get_referents(x)    # which may compute its items
+            x, = gc.get_referents(x)    # the mapping behind it, which may compute its items
             if type(x) is not dict:
                 return self.value(x, place)
-        if len(x) > _MOST_ITEMS:
-            return self.hide(x, place, f"it has {len(x):,} items, more than {_MOST_ITEMS}")
+        if len(x) > _CONTAINER_ITEMS:
+            return self.hide(x, place, f"it has {len(x):,} items, more than {_CONTAINER_ITEMS}")
         self.expect_mapping(x)
-        # In their order, which a loop over it follows.
+        # Keys in their order, which a loop over the dict follows.
         if not self.whole:
             self.leaf(place.within(" (its keys)"), tuple(map(bit_key, x)), list(x))
         for key, item in tuple(x.items()):
@@ -600,8 +607,8 @@ class _Walk:
         return self.more(x, place, (dict, defaultdict, OrderedDict, types.MappingProxyType))
 
     def set(self, x: AbstractSet[Hashable], place: _Place) -> None:
-        if len(x) > _MOST_ITEMS:
-            return self.hide(x, place, f"it has {len(x):,} items, more than {_MOST_ITEMS}")
+        if len(x) > _CONTAINER_ITEMS:
+            return self.hide(x, place, f"it has {len(x):,} items, more than {_CONTAINER_ITEMS}")
         if not isinstance(x, frozenset):
             self.expect_items(x)
         if self.whole:
@@ -612,15 +619,15 @@ class _Walk:
         return self.more(x, place, (set, frozenset))
 
     def more(self, x: object, place: _Place, kinds: tuple[type, ...]) -> None:
-        """What an object of a class derived from a container's holds besides."""
+        """The attributes of a container whose class is derived from a built-in one."""
         if self.whole and type(x) not in kinds:
             self.instance(x, place)
 
     def array(self, x: np.ndarray, place: _Place) -> None:
-        if x.dtype.hasobject or x.nbytes > _MOST_BYTES or (
+        if x.dtype.hasobject or x.nbytes > _ARRAY_BYTES or (
                 self.whole and type(x) not in (np.ndarray, np.memmap, np.recarray)):
             why = ("it has Python objects" if x.dtype.hasobject else f"it has {x.nbytes:,} bytes"
-                   if x.nbytes > _MOST_BYTES else f"it is a {type(x).__name__}")
+                   if x.nbytes > _ARRAY_BYTES else f"it is a {type(x).__name__}")
             return self.hide(x, place, f"{why}, and may change in place")
         self.value(self.expect(x, "dtype"), place.within(".dtype"))
         self.reads += functools.partial(getattr, x, "shape"), x.tobytes
@@ -632,17 +639,17 @@ class _Walk:
         return self.leaf(place, (str(x.dtype), x.shape, x.tobytes()), x.copy())
 
     def structured(self, x: np.void, place: _Place) -> None:
-        """A row of a structured array, which may be a view of it."""
+        """A row of a structured array, which may share the array's memory."""
         self.reads.append(x.tobytes)
         return self.leaf(place, (str(x.dtype), x.tobytes()), x.copy())
 
     def dtype(self, x: np.dtype, place: _Place) -> None:
-        if x.names:     # they can be set
+        if x.names:     # a program can set them
             self.reads.append(functools.partial(repr, x))
         self.leaf(place, _ByValue(x), x)
 
     def tracer(self, x: object, place: _Place) -> None:
-        if self.whole:      # it belongs to one call of one transformation
+        if self.whole:      # a tracer belongs to one call of one transformation
             raise _Unwatched(f"{place} is traced")
         self.leaf(place, _ByValue(x), x)
 
@@ -665,15 +672,15 @@ class _Walk:
             self._bare.append(x)
 
     def bare(self) -> None:
-        """A library's module that is a value may be asked for any name that any code has."""
-        for module in self._bare:   # which grows by the modules in them
+        """The names that code may read of library modules which are passed around as values."""
+        for module in self._bare:   # grows by the modules that are found in modules
             for name in sorted((self._loose & vars(module).keys()) | self.lacked):
                 item = self.of_module(module, name, _SOMEWHERE)
                 if item is not _ABSENT:
                     self.value(item, _SOMEWHERE)
 
     def cls(self, x: type, place: _Place) -> None:
-        if self.whole and isinstance(x, abc.ABCMeta):   # what `isinstance` says of it may change
+        if self.whole and isinstance(x, abc.ABCMeta):   # `register` changes `isinstance`
             self.reads.append(abc.get_cache_token)
         if not self.class_of_user(x):
             if self.whole and (not _library(x.__module__)
@@ -700,14 +707,14 @@ class _Walk:
         return None
 
     def names_of_class(self, base: type, here: _Place) -> None:
-        """The attributes that a user's class defines itself, not its bases."""
+        """The attributes that a user's class defines itself (its bases have their own turn)."""
         self.expect_names(vars(base))
         if not self.whole:
             for name in sorted(self.attributes & vars(base).keys()):
                 self.value(vars(base)[name], here.within(f".{name}"))
         for name, item in tuple(vars(base).items()):
             method = isinstance(item, _METHOD_TYPES)
-            # Operators call functions without a name.
+            # Operators call methods that no code names.
             if (name[:2] == "__" and (callable(item) or hasattr(type(item), "__get__"))) or (
                     self.whole and (name in self.attributes if method else name[:1] != "_"
                                     or name in self.attributes)):
@@ -752,7 +759,7 @@ class _Walk:
         cls, module = type(x), type(x).__module__
         users, ours = self.class_of_user(cls), module.partition(".")[0] in ("olympus", "jaxlib")
         state, readable = state_of(x)
-        if module == "olympus._src.base.config":    # options are not all part of the Context
+        if module == "olympus._src.base.config":    # some options are not part of the Context
             raise _Unwatched(f"{place} is an option")
         if not users and not readable and (ours or cls in _CONSTANT):
             return
@@ -765,42 +772,43 @@ class _Walk:
         if own is not None:
             self.expect_names(own)
         for base in cls.__mro__ if readable and not ours else ():
-            for name in slots_of(base):     # an empty one may be filled
+            for name in slots_of(base):     # an empty slot may get a value
                 self.expect(x, name)
         for item in state.values():
-            # Our own objects change nothing but their arguments.
+            # The plain attributes of Olympus's own objects stay as they are.
             if not ours or _may_change(item):
                 self.value(item, place)
 
-    # Whose it is. In a body, all code that is not versioned is the user's.
+    # Code and classes are a user's or a library's. For bodies everything without a version is the
+    # user's, also in site-packages.
 
     def of_user(self, f: types.FunctionType) -> bool:
         return code_of_users(f.__code__, f.__globals__) and (
             self.whole or SITE not in f.__code__.co_filename)
 
     def of_library(self, module: types.ModuleType) -> bool:
-        """Whether a module is no user's."""
-        file = vars(module).get("__file__")     # which a module might compute
-        if file is None:    # of Python itself, or made while the program runs
+        """Whether a module is not a user's."""
+        file = vars(module).get("__file__")     # without `__getattr__` of the module
+        if file is None:    # built into Python, or made while the program runs
             return vars(module).get("__spec__") is not None
         return not file_of_users(file, vars(module)) or not (self.whole or SITE not in file)
 
     def class_of_user(self, cls: type) -> bool:
         module = sys.modules.get(cls.__module__)
-        return bool(cls.__flags__ & _MADE_BY_CLASS) and (
+        return bool(cls.__flags__ & _HEAP_TYPE) and (
             module is None or not self.of_library(module))
 
 
 _METHOD_TYPES = (types.FunctionType, staticmethod, classmethod, property, functools.cached_property,
                  functools._lru_cache_wrapper, lib.PjitFunction)
-# Made by C, and unchanged as long as they live.
+# Objects made by C that never change.
 _CONSTANT = frozenset((
     re.Pattern, re.Match, types.CodeType, object))
 
 # Classes of the standard library whose objects hold what users put there.
 _SETTINGS_CLASSES = (types.SimpleNamespace, ChainMap, UserDict, UserList)
 
-# By kind, the first that fits.
+# Types, with the method that looks at their values; the first that fits is taken.
 _LOOKS: tuple[tuple[Any, Callable[[_Walk, Any, _Place], None]], ...] = (
     (types.FunctionType, _Walk.function),
     ((lib.PjitFunction, functools._lru_cache_wrapper), _Walk.wrapper),
@@ -827,12 +835,12 @@ _LOOKS: tuple[tuple[Any, Callable[[_Walk, Any, _Place], None]], ...] = (
 
 @functools.lru_cache(4096)
 def _library(module: object) -> bool:
-    """Whether a module's version says all about it, and nothing is set for the process."""
-    return versioned(module) and str(module).partition(".")[0] not in _SET_ELSEWHERE
+    """Whether a module's version determines what its functions do."""
+    return versioned(module) and str(module).partition(".")[0] not in _READ_SETTINGS
 
 
 def _of_its_module(f: Callable[..., object]) -> bool:
-    """Whether a function of a library is what its module has by this name, and so no closure."""
+    """Whether a library's function is a global of its module, and therefore no closure."""
     module = f.__module__
     if not _library(module):
         return False
@@ -841,15 +849,8 @@ def _of_its_module(f: Callable[..., object]) -> bool:
 
 
 def _may_change(x: object) -> bool:
-    """Whether a value that a library's object holds is the user's, and may be another one later."""
+    """Whether a value inside a library's object may be the user's and may change."""
     return callable(x) or isinstance(x, (Tracer, np.ndarray, list, tuple, dict, set))
-
-
-def _has_content(cell: types.CellType) -> bool:
-    try:
-        return cell.cell_contents is not cell       # True: to read an empty one raises
-    except ValueError:
-        return False
 
 
 def _of_library(x: object) -> bool:

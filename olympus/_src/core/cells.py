@@ -1,8 +1,8 @@
-"""Cells: references while values are known.
+"""Cells: references while their contents are known.
 
 A reference is a cell: a place whose content is a value of the trace in which it was made. Only a
-trace that records a program records operations on it; for all others the cell is there, and its
-content is read and replaced at once (`at_hand`).
+trace that records a program records operations on it. All other traces read and replace the content
+at once (`at_hand`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class _Lock:
     """A reentrant lock with a time limit, so that no callback waits for it forever."""
 
     __slots__ = ("lock",)
-    # Seconds. A thread that takes a content puts one back when its program has started.
+    # Seconds. A thread that takes a content puts the new one there once its program has started.
     LONGEST = 60.0
 
     def __init__(self) -> None:
@@ -40,8 +40,8 @@ class _Lock:
         self.lock.release()
 
 
-#: Held while a program takes contents that it replaces in place, until the new ones are put there,
-#: and whenever a content is read or replaced.
+#: Held whenever a content is read or replaced, and from the time at which a program takes contents
+#: to replace them in place until it has put the new ones there.
 lock = _Lock()
 
 
@@ -62,9 +62,9 @@ class Ref(metaclass=_RefMeta):
     Ref([0., 5., 0.], dtype=float32)
     """
 
-    # `_trace` is where it was made, None for the base trace. `_lent`: whether somebody else has the
-    # array that is its content, so that no program may replace it in place. `_stands_for`: the
-    # reference from outside whose content it has while a body runs on that.
+    # _trace: the trace in which it was made; None: the base trace.
+    # _lent: whether somebody else has the content's array: no program may replace that in place.
+    # _stands_for: the reference from outside whose content it has while a body runs.
     __slots__ = ("aval", "_value", "_trace", "_lent", "_line", "_ended", "_stands_for",
                  "__weakref__")
     __hash__ = object.__hash__
@@ -79,13 +79,13 @@ class Ref(metaclass=_RefMeta):
         self._ended: tuple[str, Source | None] | None = None    # by what, and where
 
     def _content(self, kept: bool = True) -> Reference:
-        """The content; `kept` says whether the caller may keep it."""
+        """The content; `kept`: whether the caller may keep the array."""
         with self._held():
             self._lent |= kept
             return self._value
 
     def _put(self, value: Array, lent: bool = False) -> None:
-        """Replace the content; `lent` says whether somebody else has the value, too."""
+        """Replace the content; `lent`: whether somebody else has the array, too."""
         with self._held():
             self._value, self._lent = value, lent
 
@@ -98,13 +98,14 @@ class Ref(metaclass=_RefMeta):
             return self._value.copy() if self._lent else self._value
 
     def _held(self) -> _Lock:
-        """A context in which the content is there, and nobody else's."""
+        """The lock, under which nobody else reads or replaces the content; an error after the end.
+        """
         if self._ended is not None:
             self._refuse()
         return lock
 
     def _end(self, how: str) -> None:
-        """No more is read or written."""
+        """End the reference: later reads and writes raise."""
         self._ended, self._value = (how, source.user_frame()), None
 
     def _refuse(self) -> NoReturn:
@@ -116,12 +117,12 @@ REFERENCES.add(Ref)
 
 
 def aliased(what: str, name: str, refs: Sequence[Reference], names: Sequence[str]) -> ValueError:
-    """The error for a reference that is given twice; one that is closed over has no name."""
+    """The error for a reference that is given twice; "" is the name of a closed-over one."""
     places: dict[int, list[str]] = {}
     for ref, where in zip(refs, names, strict=True):
         places.setdefault(identity_of(ref), []).append(where)
-    ref, (a, b, *_) = next((ref, found) for ref in refs
-                           if len(found := places[identity_of(ref)]) > 1)
+    ref, (a, b, *_) = next((ref, given_as) for ref in refs
+                           if len(given_as := places[identity_of(ref)]) > 1)
     instead = ("pass it once: the result would depend on the order in which it is written under "
                "its two names")
     if not a or not b:
@@ -136,14 +137,15 @@ def aliased(what: str, name: str, refs: Sequence[Reference], names: Sequence[str
 
 def check_aliases(what: str, name: str, consts: Sequence[object], leaves: Sequence[object],
                   name_of_leaf: Callable[[int], str]) -> None:
-    """ValueError for a reference that is twice among the leaves, or that is also closed over."""
-    given = [(i, x) for i, x in enumerate(leaves) if is_ref(x)]
-    if not given:
+    """ValueError if a leaf is the same reference as another leaf, or as a constant."""
+    given_refs = [(i, x) for i, x in enumerate(leaves) if is_ref(x)]
+    if not given_refs:
         return
-    inside = [x for x in consts if is_ref(x)]
-    refs = [*inside, *[x for _, x in given]]
+    constants = [x for x in consts if is_ref(x)]
+    refs = [*constants, *[x for _, x in given_refs]]
     if len({identity_of(x) for x in refs}) < len(refs):
-        raise aliased(what, name, refs, [*[""] * len(inside), *[name_of_leaf(i) for i, _ in given]])
+        raise aliased(what, name, refs, [
+            *[""] * len(constants), *[name_of_leaf(i) for i, _ in given_refs]])
 
 
 def returned_reference(what: str, name: str, ref: Reference, path: str = "",
@@ -165,7 +167,7 @@ def returned_reference(what: str, name: str, ref: Reference, path: str = "",
 
 
 def after_end(aval: object, made: Source | None, how: str, ended: Source | None) -> ValueError:
-    """The error of an operation on a reference that has ended."""
+    """The error for an operation on an ended reference."""
     lines = [f"used at {source.summarize(source.user_frame())}",
              f"ended by {how} at {source.summarize(ended)}"]
     if made is not None:
@@ -176,7 +178,7 @@ def after_end(aval: object, made: Source | None, how: str, ended: Source | None)
 
 
 def identity_of(ref: Reference) -> int:
-    """What two names of one reference have in common: a cell, or the variable of a traced one."""
+    """A number that is equal for two objects of one reference: its cell, or its variable."""
     return id(getattr(ref, "_bound", ref))
 
 
@@ -186,18 +188,18 @@ def is_ref(x: object) -> TypeGuard[Reference]:
 
 
 def globals_with_references(fun: FunctionType) -> list[object]:
-    """The references, and containers of the builtin kinds, among the globals that code names."""
-    found, codes = [], [fun.__code__]
+    """The references, lists, tuples and dicts among the globals that a function's code names."""
+    references, codes = [], [fun.__code__]
     while codes:
         code = codes.pop()
         codes += [c for c in code.co_consts if isinstance(c, CodeType)]
-        found += [x for name in code.co_names if type(x := fun.__globals__.get(name)) in (
+        references += [x for name in code.co_names if type(x := fun.__globals__.get(name)) in (
             *REFERENCES, list, tuple, dict)]
-    return found
+    return references
 
 
 def at_hand(ref: Reference) -> bool:
-    """Whether nothing is recorded between the current trace and where a reference was made."""
+    """Whether no trace records between the current trace and the trace of the reference."""
     if type(ref) is not Ref:
         return False
     here, home = ctx.trace, ref._trace
@@ -210,20 +212,20 @@ def at_hand(ref: Reference) -> bool:
             f"  made at {source.summarize(ref._line)};\n"
             "  a reference may not outlive the transformed function that made it; make it outside "
             "and pass it, or return ref[...].")
-    # In the trace that records, it is if it was made in one above: a rule of the user's runs here.
+    # In the recording trace itself: at hand if a trace above made it, since a user's rule runs now.
     return recorder(here) is recorder(home) and (type(here) is not StagingTrace or home is not here)
 
 
 def made_above(x: object) -> bool:
-    """Whether this is a reference that was made in a trace above the current one."""
+    """Whether `x` is a reference that a trace above the current one made."""
     return type(x) is Ref and x._trace is not None and x._trace is not ctx.trace and at_hand(x)
 
 
 def check_value(name: str, ref: Ref, x: object,
                 line: Callable[[], Source | None] = lambda: None) -> None:
-    """ValueError for a value of a trace above the one in which the reference was made.
+    """ValueError if the value belongs to a trace above the trace of the reference.
 
-    `line()` is where it is written, if that is not the line that runs now.
+    `line()` is the line of the write, if that is not the line that runs now.
     """
     if not isinstance(x, Tracer):
         return
@@ -243,7 +245,7 @@ def check_value(name: str, ref: Ref, x: object,
 
 def outer_reference(name: str, aval: object, differentiated: bool, line: Source | None = None
                     ) -> ValueError:
-    """The error for a mapped or differentiated value given to a reference from outside."""
+    """The error for a mapped or differentiated value written to a reference from outside."""
     kind, adjective, verb = (
         ("differentiated", "non-differentiated", "differentiated") if differentiated else
         ("vmapped", "unbatched", "vmapped"))

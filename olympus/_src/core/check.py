@@ -1,8 +1,8 @@
-"""A type checker for programs: what every pass must leave true.
+"""A type checker for programs: the invariants that every pass keeps.
 
-Variables are bound once and before they are read, literals are rank 0, the types of results are
-inferred by the primitive from its operands (weak types aside), elementwise operands have the
-result's shape or are literals, and bodies are checked with the operands that they are applied to.
+Variables are bound once, before they are read. Literals have rank 0. Results have the types that
+the primitive infers from its operands, weak types aside. Elementwise operands have the result's
+shape or are literals. Bodies have the types of the operands that they are applied to.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def check_olympuspr(olympuspr: Olympuspr | ClosedOlympuspr) -> None:
     if not isinstance(olympuspr, Olympuspr):
         raise TypeError(f"check_olympuspr: {olympuspr!r} given; an Olympuspr or ClosedOlympuspr is "
                         "required; make one with make_olympuspr.")
-    # For this program alone: bodies read nothing from outside and have sets of their own.
+    # The variables of this program: bodies have their own, since they read none from outside.
     bound: set[Var] = set()
     for var in (*olympuspr.constvars, *olympuspr.invars):
         if var in bound:
@@ -51,7 +51,8 @@ def check_olympuspr(olympuspr: Olympuspr | ClosedOlympuspr) -> None:
         problem = _atom_problem(atom, bound)
         if problem:
             raise errors.OlympusprTypeError(f"check_olympuspr: an output is {problem}.")
-    # More effects than equations have are allowed, they only keep more order; fewer lose some.
+    # A program may declare more effects than its equations have (that only orders more), never
+    # fewer.
     effects = effects_of_equations([*olympuspr.constvars, *olympuspr.invars], olympuspr.eqns)
     if not effects <= olympuspr.effects:
         raise errors.OlympusprTypeError(
@@ -72,7 +73,7 @@ def _check_consts(closed: ClosedOlympuspr) -> None:
 
 
 def _atom_problem(atom: Atom, bound: set[Var]) -> str:
-    """The mistake in reading an atom here; '' if there is none."""
+    """The fault of an atom that is read here, as words of a message; "" without one."""
     if isinstance(atom, Literal):
         return f"a literal {atom.aval} that is not of rank 0" if atom.aval.shape != () else ""
     if atom.dropped:
@@ -81,7 +82,7 @@ def _atom_problem(atom: Atom, bound: set[Var]) -> str:
 
 
 def _check_eqn(eqn: OlympusprEqn, index: int, bound: set[Var]) -> None:
-    """Raise for the first thing that is wrong with the equation."""
+    """Raise the first fault of an equation."""
     problem = next(_eqn_problems(eqn, bound), None)
     if problem is None:
         return
@@ -96,7 +97,7 @@ def _eqn_problems(eqn: OlympusprEqn, bound: set[Var]) -> Iterator[str]:
         problem = _atom_problem(atom, bound)
         if problem:
             yield f"reads as operand {i} {problem}"
-    # One equation may not bind a variable twice either.
+    # An equation may not bind a variable twice, either.
     new: set[Var] = set()
     for var in eqn.outvars:
         if var in bound or var in new:
@@ -134,15 +135,15 @@ def _type_problems(eqn: OlympusprEqn) -> Iterator[str]:
 
 
 def _inferred(eqn: OlympusprEqn) -> Any:
-    """The types that the primitive infers, under the mesh of the equation's recording.
+    """The types that the primitive infers under the mesh that was ambient during recording.
 
-    Results of operands on no mesh were on it, so they say which it was; programs are checked, and
-    bodies are, where another may be around.
+    Results of operands without a mesh are on the ambient mesh: so the results name it. During a
+    check another mesh may be ambient.
     """
     recorded = [v.aval.sharding.mesh for v in eqn.outvars if getattr(v.aval, "sharded", False)]
     outer = mesh_of_types.swap_local(recorded[0] if recorded else None)
     try:
-        # Not `result_avals`, whose memo would answer with the recorded types.
+        # Not `result_avals`, whose memo would return the recorded types.
         return eqn.primitive.inferred(tuple([a.aval for a in eqn.invars]), eqn.params)
     finally:
         mesh_of_types.set_local(outer)
@@ -155,7 +156,7 @@ def _body_problems(eqn: OlympusprEqn) -> Iterator[str]:
             check_olympuspr(body)
         except errors.OlympusprTypeError as error:
             yield f"has a body that fails: {errors.said(error)}"
-    # A body's operands are not always the equation's: scan passes slices of some.
+    # A body's inputs may be parts of the equation's operands: scan passes slices.
     avals = prim.seen(eqn.params, [a.aval for a in eqn.invars])
     for what, body, operands in prim.applied(eqn.params, avals):
         if len(operands) != len(body.in_avals):
@@ -167,30 +168,31 @@ def _body_problems(eqn: OlympusprEqn) -> Iterator[str]:
 
 
 def _told_apart(a: object, b: object) -> tuple[str, str]:
-    """Two types as texts that differ: with their meshes, if the rest is the same."""
+    """Two types as two different texts: with their meshes, if only those differ."""
     first, second = [str(x) if str(a) != str(b) or not isinstance(x, ShapedArray) else
                      f"{x} over {x.sharding.mesh}" for x in (a, b)]
     return first, second
 
 
 def _equal(a: object, b: object) -> bool:
-    """Whether two avals are the same but for weak types and what XLA decides."""
+    """Whether two avals are equal, apart from weak types and shardings that XLA decides."""
     return a is b or _strict(a) == _strict(b)
 
 
 def _whole_alike(a: object, b: object) -> bool:
-    """Whether two avals differ only in this: one is on no mesh, the other unsharded on one. Either
-    may stand for the other.
+    """Whether one aval has no mesh, the other is unsharded on a mesh, and all else is equal.
+
+    Either may stand for the other.
     """
-    both = [x for x in (a, b) if isinstance(x, ShapedArray)]
-    return len(both) == 2 and any(not x.sharded for x in both) and not any(
-        any(x.sharding.spec) or any(x.sums) for x in both) and _equal(
-            *[x.update(sharding=None) for x in both])
+    avals = [x for x in (a, b) if isinstance(x, ShapedArray)]
+    return len(avals) == 2 and any(not x.sharded for x in avals) and not any(
+        any(x.sharding.spec) or any(x.sums) for x in avals) and _equal(
+            *[x.update(sharding=None) for x in avals])
 
 
 def _strict(aval: object) -> object:
-    # Shardings over Auto axes are what XLA chose last; only explicit ones are part of the program.
-    # Whether types name axes of one device is an option, which may have changed meanwhile.
+    # XLA chose the shardings over Auto axes; only explicit ones are part of the program. An option,
+    # which may have changed since, decides whether types name axes of size 1.
     if not isinstance(aval, ShapedArray):
         return aval
     if aval.vma:
@@ -198,7 +200,7 @@ def _strict(aval: object) -> object:
         aval = aval.update(vma=frozenset([n for n in aval.vma if sizes.get(n) != 1]))
     if not aval.explicit:
         return aval.update(weak_type=False, sharding=None)
-    where, strict_axes = aval.sharding, told_axes(aval.sharding.mesh, True)
-    spec = where.spec.update(partitions=[
-        entry_of([n for n in axes_of(e) if n in strict_axes]) for e in where.spec])
-    return aval.update(weak_type=False, sharding=where.update(spec=spec))
+    sharding, strict_axes = aval.sharding, told_axes(aval.sharding.mesh, True)
+    spec = sharding.spec.update(partitions=[
+        entry_of([n for n in axes_of(e) if n in strict_axes]) for e in sharding.spec])
+    return aval.update(weak_type=False, sharding=sharding.update(spec=spec))

@@ -1,6 +1,7 @@
-"""Effects: actions of an equation besides computing its results. Objects in `eqn.effects`, compared
-by identity of class and printed by name; programs of effectful calls leave tokens here until they
-have run.
+"""Effects: actions of an equation besides computing its results.
+
+An effect is an object in `eqn.effects`, compared by class and printed by name. Started programs
+with effects leave tokens here until they have run.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ class Effect:
 
     __slots__ = ()
     ordered = False
-    per_element = False     # whether under vmap each element has it for itself
-    keeps = True    # whether an equation that has it stays though nothing reads its results
+    per_element = False     # whether under vmap each element has the effect
+    keeps = True    # whether dead-code elimination keeps equations with the effect
     name = "Effect"
 
     def __repr__(self) -> str:
@@ -39,10 +40,10 @@ class Effect:
 
 
 class InputEffect(Effect):
-    """Reads or changes one input. Those on one input keep their order.
+    """Reads or changes one input. Effects on one input keep their order.
 
-    `index` counts the operands of the equation that has the effect; in a program's effects, the
-    constvars and then the invars.
+    `index` counts the operands of the equation; in a program's effects it counts the constvars and
+    then the invars.
     """
 
     __slots__ = ("kind", "index")
@@ -73,7 +74,7 @@ class InputEffect(Effect):
 
 
 def input_effects(effects: frozenset[Effect]) -> list[InputEffect]:
-    """Those that name an input."""
+    """The effects that name an input."""
     return [e for e in effects if isinstance(e, InputEffect)]
 
 
@@ -92,7 +93,7 @@ class DebugEffect(Effect):
 
 
 class OrderedDebugEffect(DebugEffect):
-    """The effect of an ordered debugging callback, which runs after those before it.
+    """The effect of an ordered debugging callback, which runs after all earlier ordered ones.
 
     >>> import olympus
     >>> program = olympus.make_olympuspr(
@@ -107,7 +108,7 @@ class OrderedDebugEffect(DebugEffect):
 
 
 class IOEffect(Effect):
-    """A callback with side effects runs."""
+    """The effect of a callback with side effects."""
 
     __slots__ = ()
     per_element = True
@@ -115,23 +116,23 @@ class IOEffect(Effect):
 
 
 class OrderedIOEffect(IOEffect):
-    """A callback with side effects runs, after those before it."""
+    """The effect of an ordered callback with side effects."""
 
     __slots__ = ()
     ordered = True
     name = "OrderedIO"
 
 
-Token: TypeAlias = Any          # jaxlib's, of a started program
+Token: TypeAlias = Any          # jaxlib's token of a started program
 
 debug_effect, ordered_debug_effect = DebugEffect(), OrderedDebugEffect()
 io_effect, ordered_io_effect = IOEffect(), OrderedIOEffect()
 
-# Tokens of started programs, oldest first. The last ordered effect is enough: a program that has
-# any starts only when those before it have happened. Tokens are taken out under the lock and waited
-# for outside it, because a program may call back into Python and start others, which add theirs.
+# Tokens of started programs, oldest first. One token is enough for ordered effects: a program that
+# has any starts only when all earlier ones have happened. Tokens are taken out under the lock and
+# waited for outside it, because a program may call back into Python, which starts other programs.
 _pending: list[Token] = []
-_last_ordered: list[Token] = []   # as a rule at most one token
+_last_ordered: list[Token] = []   # usually at most one token
 _lock = threading.Lock()
 _MAX_PENDING = 64
 
@@ -144,7 +145,7 @@ def wait_for_ordered() -> None:
 
 
 def _wait_for(tokens: list[Token], again: list[Token]) -> None:
-    """Wait for tokens; if Ctrl-C ends the wait, they are put back into the list they are from."""
+    """Wait for tokens; if Ctrl-C ends the wait, put them back into the list `again`."""
     try:
         lib.wait_for(tokens)
     except KeyboardInterrupt:
@@ -159,9 +160,9 @@ def add_pending(token: Token, ordered: bool) -> None:
         if ordered:
             _last_ordered[:] = [token]
         _pending.append(token)
-        old = _pending[:-_MAX_PENDING]
+        overdue = _pending[:-_MAX_PENDING]
         del _pending[:-_MAX_PENDING]
-    _wait_for(old, _pending)
+    _wait_for(overdue, _pending)
 
 
 def effects_barrier() -> None:

@@ -35,8 +35,7 @@ def eval_olympuspr(olympuspr: Olympuspr, consts: Sequence[ArrayLike], *args: Arr
 
 
 def eval_closed(closed: ClosedOlympuspr, *args: Any) -> list[Array]:
-    """Run a program that has its constants; recorded equations get the program's lines.
-    """
+    """Run a closed program in the current trace; recorded equations get the program's lines."""
     return _with_lines(closed.olympuspr, closed.consts, args)
 
 
@@ -46,8 +45,7 @@ def evaluate(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[ArrayLik
     if len(args) != len(pr.invars):
         raise TypeError(f"eval_olympuspr: {len(args)} arguments given; the program takes "
                         f"{len(pr.invars)}; pass one value per input.")
-    # Operands reach `step` as they are, literals included: it is the current trace that knows what
-    # to make of a Literal.
+    # Literals go to `step` unchanged: the current trace knows what to make of them.
     env: dict[Var, Any] = dict(zip(pr.constvars, consts, strict=True))
     env.update(zip(pr.invars, args, strict=True))
     for eqn in pr.eqns:
@@ -60,7 +58,7 @@ def evaluate(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[ArrayLik
 
 
 def bind(eqn: OlympusprEqn, ins: Sequence[ArrayLike]) -> Any:
-    """Bind inside the equation's named scopes, which are relative to its program."""
+    """Bind an equation inside its named scopes, which are relative to its program."""
     if eqn.ctx is ROOT:
         return eqn.primitive.bind(*ins, **eqn.params)
     outer = ctx.scope
@@ -73,26 +71,26 @@ def bind(eqn: OlympusprEqn, ins: Sequence[ArrayLike]) -> Any:
 
 def _with_lines(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[ArrayLike]
                 ) -> list[Any]:
-    """Run the program; the equations recorded for one equation, several or none, get its line."""
+    """Run the program; equations that are recorded for one of its equations get that one's line."""
     recorders = [trace for trace in _enclosing(ctx.trace) if isinstance(trace, StagingTrace)]
     if not recorders:
         return evaluate(pr, consts, args, bind)
-    before = [trace.source for trace in recorders]
+    outer_lines = [trace.source for trace in recorders]
 
     def step(eqn: OlympusprEqn, ins: list[ArrayLike]) -> Any:
-        for trace, line in zip(recorders, before, strict=True):
+        for trace, line in zip(recorders, outer_lines, strict=True):
             trace.source = eqn.source or line
         return bind(eqn, ins)
 
     try:
         return evaluate(pr, consts, args, step)
     finally:
-        for trace, line in zip(recorders, before, strict=True):
+        for trace, line in zip(recorders, outer_lines, strict=True):
             trace.source = line
 
 
 def _enclosing(trace: Trace | None) -> Iterator[Trace]:
-    """A trace and those that it passes operations on to."""
+    """A trace, and all traces that it passes operations on to."""
     while trace is not None:
         yield trace
         trace = trace.parent

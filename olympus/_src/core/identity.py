@@ -1,9 +1,9 @@
-"""The identity of programs, apart from their names: equal programs have the same one.
+"""The identity of programs: a digest that equal programs share.
 
-Programs are equal if they apply the same operations to the same values: source lines, scopes and
-names of variables do not count, elements of constants and bits of numbers do. A program with
-effects, with functions among its parameters, or with operations of outsiders, whose equality says
-nothing about their effects, has no identity: it equals none but itself.
+Programs are equal if they apply the same operations to the same values. Source lines, scopes and
+names of variables do not count; elements of constants and bits of numbers do. A program with
+effects, with functions among its params, or with outsiders' operations, whose equality proves
+nothing, has no identity: it equals only itself.
 """
 
 from __future__ import annotations
@@ -29,17 +29,18 @@ from .primitive import Primitive
 
 if TYPE_CHECKING:
     import hashlib
-else:       # with OpenSSL, which an import alone does not need
+else:       # it loads OpenSSL, which `import olympus` does not need
     hashlib = lazy_module("hashlib")
 
-# A number for each part of a program: equal parts, equal numbers. None is given twice, so where an
-# entry was dropped or two threads made one, equal programs have two identities.
+# A number for each part of a program: equal parts, equal numbers. No number is given twice. If an
+# entry was dropped, or two threads made one, equal programs have two identities, which costs time
+# only.
 _part_numbers: Memo = Memo(65536)
 _next_number = itertools.count(1)
 _EXACT = (int, str, bytes, type(None), np.dtype, enum.Enum, AbstractValue, ExtendedDType, Literal,
           NamedSharding, PartitionSpec, AbstractMesh, Mesh, lib.Device)
-# Classes of params outside of these say by `is_value` that equality says all of an object, or that
-# each is there once: numbers of axes, modes, random generators.
+# Other classes of params have `is_value` if `==` compares everything, or if each object exists
+# once: numbers of axes, modes, random generators.
 
 
 class _Unknown(Exception):
@@ -47,36 +48,35 @@ class _Unknown(Exception):
 
 
 def identity(closed: ClosedOlympuspr) -> bytes | None:
-    """A digest that equal programs of this process share, or None; computed once and kept."""
-    # `derived` without the Context: only the lowering of primitives changes the result.
+    """A digest that equal programs of this process share, or None; computed once."""
+    # Not `derived`: the Context does not change the result, replaced lowering rules do.
     key = (identity, Primitive.lowerings, *map(id, closed.consts))
-    found = closed.cache.get(key)
-    if found is None:
+    entry = closed.cache.get(key)
+    if entry is None:
         try:
             code = _code(closed)
         except _Unknown:
             code = None
-        found = closed.cache[key] = code, closed.consts     # held, so that their ids stay theirs
-    return found[0]
+        entry = closed.cache[key] = code, closed.consts     # held, so that their ids stay theirs
+    return entry[0]
 
 
 class Firsts:
-    """The first program of each set of programs with equal identities and names.
+    """The first program of each set of programs with equal identities, names and scopes.
 
-    What operations are called in profiles counts here, too: the scopes of all equations. Its lines
-    are the first program's.
+    Scopes count because they name operations in profiles. Lines do not: the first program's stay.
     """
 
     def __init__(self) -> None:
         self.alike: dict[Any, dict[Any, ClosedOlympuspr]] = {}
 
     def first(self, closed: ClosedOlympuspr, name: str) -> ClosedOlympuspr:
-        """The first that is equal to the program: itself, if none was before."""
-        # A program like no other in name, types and size is not looked into.
-        likeness = name, len(closed.eqns), (*closed.in_avals,), (*closed.out_avals,)
-        alike = self.alike.get(likeness)
+        """The first program that equals `closed`; `closed` itself if it is new."""
+        # A program that is alone in its name, types and size needs no digest.
+        outline = name, len(closed.eqns), (*closed.in_avals,), (*closed.out_avals,)
+        alike = self.alike.get(outline)
         if alike is None:
-            self.alike[likeness] = {None: closed}
+            self.alike[outline] = {None: closed}
             return closed
         if None in alike:
             alone = alike.pop(None)
@@ -85,14 +85,14 @@ class Firsts:
 
 
 def _key_of_called(closed: ClosedOlympuspr) -> Hashable:
-    """A key that programs share if they are equal in all but lines."""
+    """A key that programs share if they differ in lines only."""
     itself = id(closed.olympuspr), *map(id, closed.consts)
     return identity(closed) or itself, _scopes(closed)
 
 
 @derived
 def _scopes(closed: ClosedOlympuspr) -> int:
-    """The scopes of all equations as a number."""
+    """A number for the scopes of all equations."""
     paths: list[Any] = []
     for eqn in closed.eqns:
         paths.append(eqn.ctx.path)
@@ -106,16 +106,15 @@ def _closed(program: Any) -> ClosedOlympuspr:
 
 
 def _part_number(key: object) -> int:
-    """The number of a hashable part that holds nothing of the user's."""
-    found = _part_numbers.get(key)
-    if found is None:
-        found = _part_numbers[key] = next(_next_number)
-    return found
+    """The number of a part: a hashable value that keeps no user's object alive."""
+    number = _part_numbers.get(key)
+    if number is None:
+        number = _part_numbers[key] = next(_next_number)
+    return number
 
 
 def _code(closed: ClosedOlympuspr) -> bytes:
-    """Sizes, constants, inputs, equations, outputs as numbers, from which all could be written down
-    again.
+    """The digest of sizes, constants, inputs, equations and outputs, which are written as numbers.
     """
     pr = closed.olympuspr
     if pr.effects:
@@ -141,7 +140,7 @@ def _code(closed: ClosedOlympuspr) -> bytes:
         for v in eqn.outvars:
             places[v] = len(places)
             note(known(v.aval) or _part_number(v.aval))
-        if ctx.compute_type is None and ctx.metadata is None:   # of what XLA is told
+        if ctx.compute_type is None and ctx.metadata is None:   # scopes that change the module
             note(0)
         else:
             note(_part_number((ctx.compute_type, ctx.metadata)))
@@ -152,11 +151,11 @@ def _code(closed: ClosedOlympuspr) -> bytes:
 
 def _params_without_programs(prim: Primitive, params: Params,
                              note: Callable[[int], None]) -> Params:
-    """Note the programs that a primitive carries; the params that are left, of those that count."""
+    """Note the programs that a primitive carries; return the other params that lowering reads."""
     if prim.programs is None:
         raise _Unknown
-    read = params if prim.lowered is None else prim.lowered
-    pending = [params[name] for name in reversed(prim.programs) if name in read]
+    lowered = params if prim.lowered is None else prim.lowered
+    pending = [params[name] for name in reversed(prim.programs) if name in lowered]
     while pending:
         param = pending.pop()
         if param is None:
@@ -170,36 +169,36 @@ def _params_without_programs(prim: Primitive, params: Params,
                 raise _Unknown
             note(1)
             note(_part_number(code))
-    return {name: params[name] for name in read if name not in prim.programs}
+    return {name: params[name] for name in lowered if name not in prim.programs}
 
 
 def _operation(prim: Primitive, params: Params) -> int:
-    """The number of a primitive with params that are no programs."""
+    """The number of a primitive with its params that are no programs."""
     if prim.open or prim.platform_rules:
         raise _Unknown
     values = (*params.values(),)
-    kinds = (*map(type, values),)
-    # The usual case first. Params with a float in them get no number by this key; 1 is not 1.0,
-    # and (1,) is not (1.0,).
-    key = (prim.lower, *params, kinds, bit_key(values) if tuple in kinds else values)
+    types = (*map(type, values),)
+    # The usual case first. The types are in the key, because 1 == 1.0 and (1,) == (1.0,). Params
+    # with a float have their bits as key below.
+    key = (prim.lower, *params, types, bit_key(values) if tuple in types else values)
     try:
-        found = _part_numbers.get(key)
+        number = _part_numbers.get(key)
     except TypeError:       # not hashable
         raise _Unknown from None
-    if found is None:
+    if number is None:
         if type(prim.lower) is not MethodType:
             raise _Unknown
-        found = _part_number(key if _is_exact(values) else (prim.lower, *params, bit_key(values)))
-    return found
+        number = _part_number(key if _is_exact(values) else (prim.lower, *params, bit_key(values)))
+    return number
 
 
 def _is_exact(value: object) -> bool:
-    """Whether equality says all of a param; _Unknown if nothing does.
+    """Whether equal params are the same; _Unknown if neither `==` nor bits can tell.
 
-    Python's floats are equal to others of another sign or type: their bits are compared.
+    Floats are compared by their bits: equal ones may differ in type or in the sign of zero.
     """
     if isinstance(value, tuple):
-        exact = [_is_exact(x) for x in value]       # each is looked at
+        exact = [_is_exact(x) for x in value]       # a list: every item may raise
         return all(exact)
     if isinstance(value, (float, complex, np.generic)):
         return False
@@ -211,8 +210,8 @@ def _is_exact(value: object) -> bool:
 
 
 def _content(value: Any) -> Hashable:
-    """A key that arrays of the same elements share."""
-    value = getattr(value, "_base_array", value)    # of keys
+    """A key that arrays with equal elements share."""
+    value = getattr(value, "_base_array", value)    # an array of keys has one
     if not isinstance(value, (np.ndarray, np.generic, lib.ArrayImpl)):
         raise _Unknown
     array = lib.to_numpy(value) if isinstance(value, lib.ArrayImpl) else np.asarray(value)

@@ -3,8 +3,8 @@
     Olympuspr(constvars, invars, eqns, outvars)      open: its constants are named, not given
     ClosedOlympuspr(olympuspr, consts)               with the constants' values
 
-An equation binds a primitive to atoms (a `Var` or a `Literal`). Nothing here runs anything: see
-`trace` for how programs are recorded and `evaluate` for how they are interpreted.
+An equation binds a primitive to atoms (a `Var` or a `Literal`). Nothing here runs anything:
+`staging` records programs, and `evaluate` interprets them.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ class Var:
     (True, ShapedArray(float32[], weak_type=True))
     """
 
-    # Variables are told apart by identity: passes key dicts by them. A program shares variables and
-    # equations with those that passes make of it, so nobody changes one: `replace` copies.
+    # Variables are compared by identity: passes have dicts with variables as keys. A program shares
+    # variables and equations with the programs that passes make of it, so nobody changes one:
+    # `replace` copies.
     __slots__ = ("aval", "__weakref__")
     dropped = False
 
@@ -84,7 +85,7 @@ class Literal(ArrayToCheckers):
 
     __slots__ = ("raw", "aval", "_key")
 
-    # As it was given: a number of Python's or NumPy's, not always of the dtype, or a symbolic
+    # The number as it was given, Python's or NumPy's, perhaps of another dtype; or a symbolic
     # dimension.
     raw: Any
 
@@ -125,7 +126,7 @@ class Literal(ArrayToCheckers):
 
     @property
     def val(self) -> Any:
-        """The constant as users know one: Python's if it is weakly typed or a bool, or NumPy's."""
+        """The constant for users: Python's number if weakly typed or a bool, NumPy's otherwise."""
         if isinstance(self.raw, SymbolicDim):
             return self.raw
         value = self.value()
@@ -145,21 +146,22 @@ Atom = Var | Literal
 
 
 def read(atoms: Iterable[Atom], env: Mapping[Var, T]) -> list[T]:
-    """The values of operands: a literal stands for itself."""
-    # A loop, since a comprehension is a second frame, for every equation of every pass.
-    values: list[Any] = []
+    """The values of atoms: the variables' in `env`; a literal stands for itself."""
+    # A loop: in Python 3.11 a comprehension is a second frame, and every pass is here for every
+    # equation.
+    results: list[Any] = []
     for atom in atoms:
-        values.append(atom if type(atom) is Literal else env[atom])
-    return values
+        results.append(atom if type(atom) is Literal else env[atom])
+    return results
 
 
 def numbers(values: Iterable[object]) -> list[Any]:
-    """Values as functions of users get them: numbers for a program's constants."""
+    """Values for users' functions: literals become numbers."""
     return [x.val if type(x) is Literal else x for x in values]
 
 
 def variables(atoms: Iterable[Atom]) -> list[Var]:
-    """Those of the atoms that are no literals."""
+    """The atoms that are not literals."""
     return [atom for atom in atoms if type(atom) is not Literal]
 
 
@@ -190,7 +192,7 @@ class OlympusprEqn:
     def __init__(self, primitive: Any, invars: Sequence[Atom], outvars: Sequence[Var],
                  params: Params, effects: frozenset[Effect] = NO_EFFECTS,
                  source: Source | None = None, ctx: Scope = ROOT) -> None:
-        # Lists are taken over, not copied: callers do not change them afterwards.
+        # Lists are not copied: callers do not change them afterwards.
         self.primitive = primitive
         self.invars = invars if type(invars) is list else list(invars)
         self.outvars = outvars if type(outvars) is list else list(outvars)
@@ -205,7 +207,7 @@ class OlympusprEqn:
         return SourceInfo(self.source, self.ctx)
 
     def __getstate__(self) -> tuple[None, dict[str, object]]:
-        # Pickled, an equation has no line: what refers to that is code of this process.
+        # A pickled equation has no line, because a line refers to code of this process.
         fields = {name: getattr(self, name) for name in self.__slots__}
         return None, {**fields, "source": None}
 
@@ -224,7 +226,7 @@ class DebugInfo(NamedTuple):
     """
 
     traced_for: str         # the transformation
-    func_src_info: str      # the function's name, before anything else that is said of it
+    func_src_info: str      # the function's name, perhaps followed by " at …"
     arg_names: tuple[str, ...] = ()
     result_paths: tuple[str, ...] = ()
 
@@ -238,11 +240,11 @@ NO_DEBUG_INFO = DebugInfo("", "<unknown>")
 
 
 class Olympuspr:
-    """Inputs, equations, outputs. `constvars` come before `invars` and get their values on closing.
+    """Inputs, equations, outputs. A `ClosedOlympuspr` has the values of the `constvars`.
 
-    `cache` holds the results of passes, so that they live no longer than the program: the last 256,
-    by the function that made each and its arguments (`derived`), one object for all threads;
-    `height` is a bound on how many programs are nested, this one included.
+    `cache` has the results of passes, which live no longer than the program: the last 256, keyed by
+    the pass and its arguments (`derived`); all threads get one object. `height` bounds the number
+    of nested programs, this one included.
 
     >>> import olympus
     >>> program = olympus.make_olympuspr(lambda x: olympus.lax.sin(x) + 1)(1.0).olympuspr
@@ -272,11 +274,11 @@ class Olympuspr:
 
     @property
     def is_high(self) -> bool:
-        """Whether there are values of users' types in it, or operations of users; kept."""
-        found = self.cache.get("has high")
-        if found is None:
-            found = self.cache["has high"] = _has_high(self)
-        return found
+        """Whether the program has values of users' types or users' operations (computed once)."""
+        flag = self.cache.get("has high")
+        if flag is None:
+            flag = self.cache["has high"] = _has_high(self)
+        return flag
 
     @property
     def has_64_bits(self) -> bool:
@@ -288,17 +290,17 @@ class Olympuspr:
 
     @property
     def primitives(self) -> frozenset[Any]:
-        """The primitives of all equations, by which a pass can tell that it has nothing to do."""
-        found = self._primitives
-        if found is None:
-            found = self._primitives = frozenset(map(_primitive, self.eqns))
-        return found
+        """The primitives of all equations; passes leave early by them."""
+        primitives = self._primitives
+        if primitives is None:
+            primitives = self._primitives = frozenset(map(_primitive, self.eqns))
+        return primitives
 
     def replace(self, **changes: object) -> Olympuspr:
         """A copy with the named fields changed and an empty cache; effects follow from them."""
         names = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info", "height")
         fields = {**{name: getattr(self, name) for name in names}, **changes}
-        # An InputEffect names an input by its place: other inputs, other effects.
+        # An InputEffect names an input by its position, which changes with the inputs.
         if "effects" not in changes and (self.effects or "eqns" in changes):
             fields["effects"] = effects_of_equations(
                 [*fields["constvars"], *fields["invars"]], fields["eqns"])
@@ -317,7 +319,7 @@ class Olympuspr:
 
 
 def _of_open(name: str, doc: str) -> Any:
-    """An attribute of the open program, which a closed one has, too."""
+    """A property of a closed program that reads the open program's attribute."""
     return property(attrgetter(f"olympuspr.{name}"), doc=doc)
 
 
@@ -360,7 +362,7 @@ class ClosedOlympuspr:
 
     @property
     def is_high(self) -> bool:
-        """Whether there are values of users' types in it, or operations of users."""
+        """Whether the program has values of users' types or users' operations."""
         return self.olympuspr.is_high
 
     @property
@@ -370,8 +372,8 @@ class ClosedOlympuspr:
 
     def rearranged(self, inputs: Sequence[int] | None = None,
                    outputs: Sequence[int] | None = None) -> ClosedOlympuspr:
-        """The program of some inputs and outputs: new input i is old input inputs[i]."""
-        # An order that changes nothing gives the same object, with all that was derived of it.
+        """The program with chosen inputs and outputs: new input i is old input inputs[i]."""
+        # The identical order gives the same object, with everything that was derived of it.
         pr = self.olympuspr
         picked = [tuple(range(len(variables)) if order is None else order)
                   for order, variables in ((inputs, pr.invars), (outputs, pr.outvars))]
@@ -405,7 +407,7 @@ def high_types(program: ClosedOlympuspr | Olympuspr) -> bool:
 def _has_high(pr: Olympuspr) -> bool:
     if high_types(pr) or any(v.aval.is_high for v in pr.constvars):
         return True
-    # Tests the primitives first: a program has a set of them.
+    # The set of primitives first, which is small.
     candidates = [prim for prim in pr.primitives if prim.in_parts is not None or prim.programs]
     if not candidates:
         return False
@@ -439,7 +441,7 @@ def with_types_of(pr: Olympuspr) -> contextlib.AbstractContextManager[None]:
 
 
 class SameObjects(ByKey):
-    """Values as an argument of a `derived` function: alike if they are the same objects."""
+    """Values as an argument of a `derived` function, equal if they are the same objects."""
 
     __slots__ = ("values",)
 
@@ -452,24 +454,24 @@ class SameObjects(ByKey):
 
 def derived(make: Callable[Concatenate[ClosedOlympuspr, P], R]
             ) -> Callable[Concatenate[ClosedOlympuspr, P], R]:
-    """Decorator of a function of a program: its result is computed once, and kept with the program.
+    """Decorator of a function of a program: the result is computed once and kept with the program.
 
-    The other arguments, hashable and given by position, say all that the result depends on besides
-    the program and the context: rules that the function runs read that, so it is part of every key.
-    Equal arguments give one object, in all threads, so everything derived from that is found again,
-    too, down to the executables.
+    The result may depend on the program, on the Context, which is in every key because rules read
+    it, and on the other arguments, which are hashable and given by position. Equal arguments give
+    one object in all threads, so everything derived of that object is found again, down to the
+    executables.
     """
     @functools.wraps(make)
     def found(closed: ClosedOlympuspr, *args: object) -> R:
-        # The cache is the open program's, which several closed ones may share: the ids of constants
-        # tell them apart.
+        # Several closed programs may share the open program, whose cache this is: the key has the
+        # ids of their constants, and the entry keeps the constants alive, so that ids stay unique.
         cache, key = closed.olympuspr.cache, (
             make, args, current_context(), *map(id, closed.consts))
-        kept = cache.get(key)
-        if kept is None:    # the constants are held, so that their ids stay theirs
+        entry = cache.get(key)
+        if entry is None:
             with with_types_of(closed.olympuspr):
-                kept = cache.setdefault(key, (bare(closed, *args), closed.consts))
-        return kept[0]
+                entry = cache.setdefault(key, (bare(closed, *args), closed.consts))
+        return entry[0]
 
     bare = cast("Callable[..., R]", make)
     return cast("Callable[Concatenate[ClosedOlympuspr, P], R]", found)
@@ -485,12 +487,12 @@ def _rearranged(closed: ClosedOlympuspr, inputs: tuple[int, ...], outputs: tuple
 
 def effects_of_equations(inputs: Sequence[Var], eqns: Sequence[OlympusprEqn]
                          ) -> frozenset[Effect]:
-    """The union of the effects of a program's equations; an input's by its place among `inputs`.
+    """The effects of a program: the union over its equations.
 
-    Effects on intermediate values are not effects of the program.
+    Effects on an input have its position among `inputs`; effects on intermediate values are none.
     """
     effects = frozenset().union(*filter(None, map(_effects, eqns)))
-    # Usually none names an input, and the union is all.
+    # Usually no effect names an input, and the union is the answer.
     if not input_effects(effects):
         return effects
     place = {v: i for i, v in enumerate(inputs)}
@@ -504,11 +506,11 @@ def effects_of_body(closed: ClosedOlympuspr, operands: Sequence[int] | None = No
 
     Args:
       closed: the program.
-      operands: for each of its inputs, the index of the operand; left out, operands are the inputs.
+      operands: for each of its inputs, the index of the operand; None: operand i is input i.
     """
     if not closed.effects:
         return closed.effects
-    lead = len(closed.consts)   # constants are nobody's operands
+    lead = len(closed.consts)   # constants are no operands
     return frozenset([outer for e in closed.effects if (outer := _reindexed(
         e, lambda i: None if i < lead else i - lead if operands is None else operands[i - lead]))])
 

@@ -1,4 +1,4 @@
-"""Kernels: formulas that lowering for one CPU takes in place of a primitive's own rule."""
+"""Kernels: formulas that replace a primitive's own lowering rule on one CPU."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ if TYPE_CHECKING:
 
 
 class Kernel(NamedTuple):
-    """A formula, when it applies, and what makes it faster than the plain form.
+    """A formula with its conditions, and why it is faster than the plain form.
 
-    `applies(b, *xs, **params)` reads types and params alone, as equations alike ask it once;
-    `suits(b, *xs, **params)` reads what made the operands, or literals, and each asks it.
-    `emit(b, *xs, **params)` is a rule of lowering. A primitive names the module with its kernels in
-    `Primitive.kernels`; the module has them in `KERNELS`, by primitive. `saves` is the
-    CPU time saved per element of the largest operand or result, in nanoseconds, at a million
-    elements in `tools/kernel_table.py`; 0 where it depends on more.
+    applies: `(b, *xs, **params)` -> bool, from types and params alone: asked once for equal ones.
+    emit: `(b, *xs, **params)`, a lowering rule.
+    saves: CPU time saved per element of the largest operand or result, in nanoseconds, at a million
+      elements in `tools/kernel_table.py`; 0 where it depends on more.
+    suits: `(b, *xs, **params)` -> bool, from literals and the operations that made the operands:
+      asked for each equation.
+
+    `Primitive.kernels` names the module that has a primitive's kernels, in its table `KERNELS`.
     """
 
     name: str
@@ -32,7 +34,7 @@ class Kernel(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """A kernel that an equation was lowered by."""
+    """A kernel with the equation that it lowered."""
 
     kernel: Kernel
     eqn: OlympusprEqn

@@ -1,7 +1,7 @@
-"""Search for tracers that outlive their transformation, for `olympus_check_tracer_leaks`.
+"""The search for tracers that outlive their transformation, for `olympus_check_tracer_leaks`.
 
-A leak is found by asking the garbage collector which tracers of an ended trace are still alive;
-that is slow, so nothing of this runs unless the option is on.
+The garbage collector lists the tracers of an ended trace that are still alive. That is slow, so it
+runs under the option only.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from .trace import Trace, Tracer, printed_name
 
 
 def note_origins(trace: Trace) -> dict[int, str] | None:
-    """Notes on the origins of a trace's tracers, before it forgets; None if the option is off."""
+    """The origins of a trace's values, by id, before it ends; None without the option."""
     if not check_tracer_leaks.value:
         return None
-    # By id of the variable, or of the tracer if it has none, which is sound: notes are read of
-    # tracers that are still alive, each with its variable.
+    # By id of the variable, or of the tracer if it has none. Notes are read for living tracers,
+    # which keep their variables alive, so ids are unique.
     notes: dict[int, str] = dict(getattr(trace, "notes", ()))
     notes.update((id(tracer._bound), tracer._origin()) for tracer in getattr(trace, "inputs", ()))
     for eqn in getattr(trace, "eqns", ()):
@@ -35,10 +35,10 @@ def note_origins(trace: Trace) -> dict[int, str] | None:
 
 
 def check_leaks(trace: Trace, notes: dict[int, str] | None) -> None:
-    """Raise LeakError if a tracer of the ended trace is alive; callers hold none themselves."""
+    """Raise LeakError if a tracer of the ended trace is alive; callers must have dropped theirs."""
     if notes is None:
         return
-    # First free objects that only cycles keep: they are no leak of the user's.
+    # First free objects that only cycles keep alive: they are no leaks.
     gc.collect()
     leaked = [x for x in gc.get_objects() if isinstance(x, Tracer) and x._trace is trace]
     if not leaked:
@@ -46,9 +46,9 @@ def check_leaks(trace: Trace, notes: dict[int, str] | None) -> None:
     ours: list[object] = [leaked]
     shown = [f"{x.aval} ({printed_name(x)}, {_noted(x, notes)}; held by {_holder(x, ours)})"
              for x in islice(leaked, 3)]
-    more = f" and {len(leaked) - 3} more" if len(leaked) > 3 else ""
+    others = f" and {len(leaked) - 3} more" if len(leaked) > 3 else ""
     raise errors.LeakError(
-        f"check_tracer_leaks: Leaked trace: {', '.join(shown)}{more} outlived the "
+        f"check_tracer_leaks: Leaked trace: {', '.join(shown)}{others} outlived the "
         "transformation; a traced value may not be kept after the function returns; return it "
         "from the function instead of storing it in a global, an attribute or a closure.")
 
@@ -60,9 +60,9 @@ def _noted(tracer: Tracer, notes: dict[int, str]) -> str:
 
 def _holder(x: object, ours: list[object], depth: int = 3) -> str:
     """The name of an object that keeps `x` alive; for a container, also of its own holder."""
-    # No closure reads `x` here: its cell would be found.
+    # No closure here may read `x`: the search would find its cell.
     referrers = gc.get_referrers(x)
-    ours.append(referrers)      # lists of this search refer to their items
+    ours.append(referrers)      # the lists of this search are no holders
     for holder in referrers:
         if isinstance(holder, types.FrameType) or _among(holder, ours):
             continue
@@ -90,7 +90,7 @@ def _holder(x: object, ours: list[object], depth: int = 3) -> str:
 
 
 def _key_of(items: Iterable[tuple[T, object]], x: object) -> T | None:
-    """The key under which an object is."""
+    """The key of an object, compared by identity; None if it is no value of `items`."""
     for key, value in items:
         if value is x:
             return key
@@ -102,7 +102,7 @@ def _among(x: object, others: list[object]) -> bool:
 
 
 def _cell(cell: types.CellType) -> str:
-    """A closure's cell, with its name in the function that has it."""
+    """A closure's cell in words: its name and its function."""
     for cells in gc.get_referrers(cell):
         for fun in gc.get_referrers(cells) if isinstance(cells, tuple) else ():
             if isinstance(fun, types.FunctionType) and fun.__closure__ is cells:
@@ -112,7 +112,7 @@ def _cell(cell: types.CellType) -> str:
 
 
 class Noting(Trace):
-    """Mixed into a trace that records no equations: it notes where each of its values is made."""
+    """Mixed into a trace that records no equations: it notes the origin of each value."""
 
     __slots__ = ()      # the class it is mixed into has `notes`
 

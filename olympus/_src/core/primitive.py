@@ -1,8 +1,8 @@
-"""Primitive: an operation together with every rule the interpreters read.
+"""Primitive: an operation together with every rule that the interpreters read.
 
-Each rule is a method. A class that forgets one fails when it is defined; a rule that does not exist
-on purpose is `None`. Families (`lax.families` …) derive several rules from one fact. Outsiders
-may instead write `Primitive("name")` and give the rules one at a time, through the tables of
+Each rule is a method. A class that lacks a rule fails when it is defined; a rule that cannot exist
+is set to `None`. Families (`lax.families` …) derive several rules from one fact. Outsiders may
+instead write `Primitive("name")` and give the rules one at a time, through the tables of
 `olympus.interpreters`, which are views of these methods.
 """
 
@@ -31,7 +31,7 @@ from .tags import TagRules, as_inferred, by_body, check_varying, tagged
 from .trace import Trace, ctx, typeof
 
 if TYPE_CHECKING:
-    from ..lowering.builder import Builder  # which is above all that has rules
+    from ..lowering.builder import Builder  # `lowering` is above `core`
 else:
     Builder = Any
 
@@ -67,22 +67,22 @@ class Zero:
         return f"Zero({self.aval})"
 
 
-def with_zeros(avals: Sequence[ShapedArray], given: Iterator[Array]) -> list[Any]:
-    """A tangent or cotangent for each of the avals: `Zero` for float0, else the next given one."""
-    return [Zero(a) if is_float0(a) else next(given) for a in avals]
+def with_zeros(avals: Sequence[ShapedArray], nonzero: Iterator[Array]) -> list[Any]:
+    """A tangent or cotangent for each aval: `Zero` for float0, the next given one otherwise."""
+    return [Zero(a) if is_float0(a) else next(nonzero) for a in avals]
 
 
 def spread_tangents(avals: Iterable[Aval], nonzero: Iterable[bool], tangents: Iterable[Tangent]
                     ) -> list[Tangent]:
     """A tangent for each value: the next of `tangents` where it is not zero, a `Zero` elsewhere."""
-    given = iter(tangents)
-    return [next(given) if nz else Zero(a.to_tangent_aval())
+    nonzero_tangents = iter(tangents)
+    return [next(nonzero_tangents) if nz else Zero(a.to_tangent_aval())
             for a, nz in zip(avals, nonzero, strict=True)]
 
 
 @final
 class Linear:
-    """Marks, in a transpose rule, an operand that the cotangent is wanted for.
+    """Stands, in a transpose rule, for an operand whose cotangent is wanted.
 
     >>> import olympus
     >>> from olympus.interpreters import ad
@@ -101,16 +101,16 @@ class Linear:
 
 Tangent: TypeAlias = Array | Zero
 Cotangent: TypeAlias = Array | Zero | None      # None: of an operand that is not linear
-Transposed: TypeAlias = Array | Linear          # an operand, as rules of transposition get it
+Transposed: TypeAlias = Array | Linear          # an operand given to a transpose rule
 
 
-for _mark in (Zero, Linear):    # in pytrees, nodes without leaves
+for _mark in (Zero, Linear):    # as nodes without leaves
     register_pytree_node(_mark, lambda mark: ((), mark.aval),
                          lambda aval, _, kind=_mark: kind(aval))
 
 
 def not_linear(name: str, where: str, instead: str = "") -> TypeError:
-    """The error of a transpose rule that is asked for operands that `name` is not linear in."""
+    """The error for a transposition in operands in which `name` is not linear."""
     advice = instead or ("differentiate with vjp; check the function given to linear_transpose, "
                          "or the custom_jvp rule that uses it")
     return TypeError(f"{name}: transposed in {where}, in which it is not linear; reverse mode "
@@ -118,7 +118,7 @@ def not_linear(name: str, where: str, instead: str = "") -> TypeError:
 
 
 def programs_in(param: object) -> list[Any]:
-    """The programs, open or closed, that a param is, or has in tuples or lists."""
+    """The programs, open or closed, in a param: itself, or items of tuples and lists."""
     if isinstance(param, (ClosedOlympuspr, Olympuspr)):
         return [param]
     if isinstance(param, (tuple, list)):
@@ -152,7 +152,7 @@ def refuse_users_types(prim: Primitive, avals: Sequence[Aval]) -> None:
 
 def check_count(prim: Primitive, rule: str, what: str, found: Sequence[ArrayLike | Zero | None],
                 count: int) -> None:
-    """TypeError unless a rule returned as many tangents, cotangents or mapped axes as it must."""
+    """TypeError unless a rule returned `count` tangents, cotangents or mapped axes."""
     if not isinstance(found, (tuple, list)):
         raise TypeError(f"{prim.name}: its {rule} rule returned {found!r} as its {what}; a list of "
                         f"{count} is required.")
@@ -163,16 +163,16 @@ def check_count(prim: Primitive, rule: str, what: str, found: Sequence[ArrayLike
 
 def linear_jvp(self: Primitive, primals: Sequence[Array], tangents: Sequence[Tangent],
                **params: Hashable) -> tuple[Array, Tangent]:
-    """The rule `jvp` of operations that are linear in all operands together."""
+    """The jvp rule of operations that are jointly linear in all operands."""
     return self.bind(*primals, **params), self.bind(*tangents, **params)
 
 
 def pair(prim: Primitive, rule: str, what: str, found: object, args: Sequence[ArrayLike] = (),
          params: Params | None = None) -> tuple[Any, Any]:
-    """A rule's pair of results and something about each; else TypeError.
+    """The two lists that a rule returned, results and `what` of each; TypeError if it did not.
 
-    With several results the counts must agree; an outsider's rule, called with `args` and `params`,
-    must agree with its abstract evaluation.
+    Lists must have equal lengths. The results of an outsider's rule, called with `args` and
+    `params`, must have the number that its abstract evaluation gives.
     """
     if not isinstance(found, (tuple, list)) or len(found) != 2:
         raise TypeError(f"{prim.name}: its {rule} rule returned {found!r}; a pair (results, "
@@ -189,19 +189,19 @@ def pair(prim: Primitive, rule: str, what: str, found: object, args: Sequence[Ar
 
 
 class Axis(ByKey):
-    """The axis that vmap adds: its size, the name that collectives call it by, and the axes of a
-    mesh that it is spread along (None: as XLA likes)."""
+    """The axis that vmap adds: size, name for collectives, and the mesh axes that shard it (None:
+    XLA decides)."""
 
     __slots__ = ("size", "name", "mesh_axis")
     size: DimSize
     #: (function of flat arguments, values, mapped axes) -> results, mapped axes; see `batch_flat`
     batched: Callable[..., tuple[list[Array], list[int | None]]]
 
-    # `vmap` learns the size from its arguments, and notes it here.
+    # `vmap` sets the size when it has seen its arguments.
     def __init__(self, size: Any, name: Hashable = None, mesh_axis: Hashable = None) -> None:
         self.size, self.name, self.mesh_axis = size, name, mesh_axis
 
-    # JAX's names of it, which rules of users ask for.
+    # JAX's names for `mesh_axis`, which users' rules read.
     spmd_name = property(attrgetter("mesh_axis"), doc="The axes of a mesh.")
     explicit_mesh_axis = property(attrgetter("mesh_axis"), doc="The axes of a mesh.")
 
@@ -210,7 +210,7 @@ class Axis(ByKey):
 
 
 def _operands_of(infer: object) -> int | None:
-    """How many operands a rule takes; None where it may be several numbers."""
+    """The number of operands that `infer` takes; None if it takes various numbers."""
     if not isinstance(infer, types.FunctionType) or infer.__defaults__:
         return None
     code = infer.__code__
@@ -237,57 +237,58 @@ class Primitive(TagRules):
 
     RULES: ClassVar[tuple[str, ...]] = ("infer", "lower", "jvp", "transpose", "vmap")
     platform_rules: dict[str, Any] = {}     # replaced as a whole, never changed in place
-    by_groups: Any = None   # how it joins many operands, eagerly: each group's, then all
-    impl: Any = None        # how an outsider's operation is evaluated, if not compiled
-    uncompiled = False      # whether it can be evaluated in no other way
-    unshaped = False        # whether its outsider has not said which types its results have
-    #: the module of its kernels, for `lowering.kernels`, and from how many elements of the first or
-    #: last operand on one may apply
+    by_groups: Any = None   # evaluates it eagerly on many operands: groups of 64 are joined first
+    impl: Any = None        # the function that evaluates an outsider's operation uncompiled
+    uncompiled = False      # whether `impl` is its only evaluation
+    unshaped = False        # whether an outsider's operation has no abstract evaluation yet
+    #: the module of its kernels, for `lowering.kernels`, and the least size of the first or last
+    #: operand for which a kernel may apply
     kernels: Any = None
     kernels_from = 0
-    instances: ClassVar[WeakSet[Primitive]] = WeakSet()     # every primitive there is
-    lowerings: ClassVar[int] = 0    # how often a rule of lowering was replaced
+    instances: ClassVar[WeakSet[Primitive]] = WeakSet()     # all primitives
+    lowerings: ClassVar[int] = 0    # counts the replaced lowering rules
     infer: Any
     lower: Any
     jvp: Any
     transpose: Any
     vmap: Any
-    vmap_named: Any     # for collectives: the rule where the mapped axis is the axis they name
-    on_tape: Any        # for calls of functions with users' rules; `what` names the kind of rule
+    vmap_named: Any     # for collectives: the rule under a vmap that has the axis name they use
+    on_tape: Any        # for calls of functions with users' rules; `what` is the kind of function
     what: str
-    # For `interpreters.checks`: (checks, operands, params) -> results, with checked bodies; None
-    # where no body can fail.
+    # For `interpreters.checks`: (checks, operands, params) -> results of the checked bodies; None
+    # if no body can fail.
     checked: Any = None
     # For users' types, for `interpreters.parts`: (objects and arrays, params) -> results.
     in_parts: Any = None
-    # For primitives with bodies, and outsiders' primitives with such rules: `dce` drops the parts
-    # that only unused results need; (tape, operands, which are unknown, params) -> results.
+    # For primitives with bodies, and outsiders' primitives with such rules. `dce` drops the parts
+    # that only unused results need. `partial_eval`: (tape, operands, flags of the unknown ones,
+    # params) -> results.
     dce: Any = None
     partial_eval: Any = None
     # For random keys, in `core.reuse`: (use, cells of operands, eqn) -> cells of results.
     cells: Any = None
-    # For references: (operands, params) -> results, on cells (`core/cells.py`) in place of
-    # references. `on_cells` is the rule of operations on references, `on_set` of writes whose
-    # result nobody reads; `discharged` of primitives with bodies, which takes references off the
-    # bodies and binds again. `hands_references_on(params, operands)` flags the operands that, if
-    # they are references, reach a rule that runs later.
+    # For references: (operands, params) -> results, with cells (`core/cells.py`) in place of
+    # references. `on_cells` is the rule of operations on references, `on_set` the rule of writes
+    # whose result nobody reads. `discharged` is the rule of primitives with bodies: it discharges
+    # the bodies and binds again. `hands_references_on(params, operands)` flags the operands that
+    # reach a rule which runs later, if they are references.
     on_cells: Any = None
     on_set: Any = None
     discharged: Any = None
     hands_references_on: Any = None
-    # (trace, operands, params) -> results, for a user's class that records itself its own way.
+    # (trace, operands, params) -> results, for a user's class that records its own equations.
     recorded_as: Any = None
-    # (params, count) -> flags of operands for which `transpose` takes a reference in place of
-    # `Linear`, and adds the cotangent to it.
+    # (params, count) -> flags of operands for which `transpose` takes a reference in place of a
+    # `Linear`, and adds the cotangent to that.
     adds: Any = None
     # For operations that read a window of their first operand: (x, ct, *other operands, **params)
-    # -> x with the window's cotangent added there.
+    # -> x with `ct` added to that window.
     grown: Any = None
     # (shapes of operands, of results, params) -> operations, where XLA's count is far off.
     flops: Any = None
 
     def __init_subclass__(cls, abstract: bool = False) -> None:
-        # A flag, so that recording an equation without effects calls nothing to learn that.
+        # A flag, so that no method is called when an equation without effects is recorded.
         if "effectful" not in cls.__dict__:
             cls.effectful = cls.effects is not Primitive.effects
         if "infer" in cls.__dict__:
@@ -309,7 +310,7 @@ class Primitive(TagRules):
                             f"names in `GivenFacts` are required.")
         self.name = name
         vars(self).update(facts)
-        # Its keys are avals and params only: it keeps no array and no trace alive.
+        # Keys are avals and params: the memo keeps no array and no trace alive.
         self._inferred = Memo(_MEMO_LIMIT)
         self.instances.add(self)
 
@@ -317,7 +318,7 @@ class Primitive(TagRules):
         return self     # a copy would be another operation
 
     def __reduce__(self) -> tuple[Callable[..., Self], tuple[str, str]]:
-        """How it is pickled: by the module and the name that it has there, as a function."""
+        """Pickle by module and name, like a function."""
         own = type(self).__module__
         for home in (own, *[name for name in sys.modules if name != own]):
             for name, value in list(getattr(sys.modules.get(home), "__dict__", {}).items()):
@@ -329,16 +330,16 @@ class Primitive(TagRules):
 
     def abstract_eval(self, *avals: ShapedArray, **params: Hashable
                       ) -> tuple[Any, frozenset[Effect]]:
-        """The avals of results (one, or a list), and the effects, for operands of these avals."""
+        """The avals of the results (one, or a list) and the effects, from the operands' avals."""
         return self.result_avals(avals, params), self.effects(avals, params)
 
-    # The one door: functions of the library and interpreters of programs bind by it.
+    # Library functions and interpreters of programs apply operations by this method only.
     def bind(self, *args: object, **params: object) -> Any:
         """Apply the operation in the current trace."""
         return ctx.trace.process(self, tuple(numbers(args)) if self.foreign else args, params)
 
     def get_bind_params(self, params: Params) -> Params:
-        """What `bind` takes besides the operands to apply an equation of these params again."""
+        """The keyword arguments by which `bind` applies an equation with these params again."""
         return params
 
     def def_impl(self, impl: T) -> T:
@@ -351,7 +352,7 @@ class Primitive(TagRules):
         return False
 
     def inferred(self, avals: Sequence[Aval], params: Params) -> Any:
-        """The avals of results, with their tags."""
+        """The avals of the results, with their tags."""
         if self.arity is not None and len(avals) != self.arity:
             raise TypeError(f"{self.name}: {len(avals)} given as the number of operands "
                             f"({', '.join(map(str, avals))}); {self.arity} is required.")
@@ -365,12 +366,12 @@ class Primitive(TagRules):
     def result_avals(self, avals: tuple[ShapedArray, ...], params: Params) -> Any:
         """`inferred`, memoised: avals are interned and params hashable.
 
-        Results of operands on no mesh are on the one around.
+        The ambient mesh is part of the key: results of operands without a mesh are on it.
         """
         key = (avals, *params.items()) if params else avals
         if mesh_of_types.value is not None:
             key = key, mesh_of_types.value, remove_size_one_mesh_axis_from_type.value
-        # Rules are called outside of the handlers: their exceptions are no consequence of a miss.
+        # Rules are called outside of the handlers: a KeyError is no context of their exceptions.
         try:
             return self._inferred[key]
         except KeyError:
@@ -382,37 +383,37 @@ class Primitive(TagRules):
         return out
 
     def effects(self, avals: Sequence[ShapedArray], params: Params) -> frozenset[Effect]:
-        """The effects of an equation on operands of these avals."""
+        """The effects of an equation whose operands have these avals."""
         return NO_EFFECTS
 
     def bodies(self, params: Params) -> list[Any]:
         """The programs, open or closed, that an equation with these params carries."""
-        found = []
+        programs = []
         for name in params if self.programs is None else self.programs:
             param = params[name]
-            if type(param) is ClosedOlympuspr:      # as a rule
-                found.append(param)
+            if type(param) is ClosedOlympuspr:      # the usual case
+                programs.append(param)
             else:
-                found += programs_in(param)
-        return found
+                programs += programs_in(param)
+        return programs
 
     def applied(self, params: Params, xs: Sequence[T]
                 ) -> list[tuple[str, ClosedOlympuspr, Sequence[T]]]:
-        """The bodies that run: (its name, the body, the `xs` that it takes).
+        """For each body that runs: its name, the body, and the items of `xs` for its inputs.
 
-        There is one of `xs`, whatever they are, for each operand.
+        `xs` has one item for each operand: a type, a value, a flag.
         """
         return []
 
     def seen(self, params: Params, avals: Sequence[ShapedArray]) -> Sequence[ShapedArray]:
-        """The types of operands as bodies see them, which may get parts of some."""
+        """The types of the operands' parts that bodies get."""
         return avals
 
     def shown(self, eqn: OlympusprEqn) -> Params:
-        """The params that an equation is printed with: without those that its types say."""
+        """The params to print: without params that the types imply."""
         return eqn.params
 
-    #: (equation, text of results, texts of operands) -> the equation as it is printed, if not as
+    #: (equation, text of results, texts of operands) -> the equation's text; None: the general form
     #: `results = name[params] operands`
     text: Callable[[OlympusprEqn, str, Sequence[str]], str] | None = None
 
@@ -483,15 +484,15 @@ class OpenPrimitive(Primitive):
                                f"not found for platform {b.platform}; give one with olympus."
                                f"interpreters.mlir.register_lowering({self.name}_p, rule).")
 
-    # Not memoised: 1 and True are equal keys, and an outsider's params are his own.
+    # Not memoised: an outsider's rule may treat 1 and True differently, which are equal keys.
     result_avals = Primitive.inferred
 
 
 def opened(kind: type[Primitive]) -> type[Primitive]:
-    """A subclass of `Primitive` in which an outsider defines no rules, as an `OpenPrimitive`.
+    """An outsider's subclass of `Primitive` without rules, as an `OpenPrimitive`.
 
-    Its methods `impl` and `abstract_eval` are what `def_impl` and `def_effectful_abstract_eval` of
-    others are given.
+    Its methods `impl` and `abstract_eval` take the place of the functions that others give to
+    `def_impl` and `def_effectful_abstract_eval`.
     """
     if kind is Primitive:
         return OpenPrimitive
@@ -504,13 +505,13 @@ def opened(kind: type[Primitive]) -> type[Primitive]:
 
 
 def missing_rule(prim: Primitive, message: str) -> Exception:
-    """RuleMissingError for a rule that can still be given, TypeError for one that cannot be."""
+    """RuleMissingError for an outsider's primitive, which can get the rule; TypeError for ours."""
     kind = RuleMissingError if isinstance(prim, OpenPrimitive) else TypeError
     return kind(f"{prim.name}: {message}")
 
 
 def no_transpose(prim: Primitive) -> Exception:
-    """The error of a primitive without a transpose rule: of ours, those that are not linear."""
+    """The error of a primitive without a transpose rule; a built-in one is not linear then."""
     if not prim.open:
         return not_linear(prim.name, "an operand")
     return missing_rule(prim, f"Transpose rule (for reverse-mode differentiation) for "
@@ -521,9 +522,9 @@ def no_transpose(prim: Primitive) -> Exception:
 class Higher(Primitive, abstract=True):
     """A primitive that carries a body: every rule transforms the body and binds again.
 
-    partial_eval(trace, args, unknown, **params)   split into the known part and the rest
+    partial_eval(trace, args, unknown, **params)   split into the known part and the unknown one
     dce(used, eqn)                                 drop outputs, then inputs, that nothing needs;
-                                                   here the signature stays, XLA does the rest
+                                                   the default keeps the signature
     """
 
     RULES = (*Primitive.RULES, "partial_eval", "dce")
@@ -531,18 +532,18 @@ class Higher(Primitive, abstract=True):
     multiple_results = True
     spread = staticmethod(by_body)
     algebra = "called"
-    called = False  # whether its one program is applied once, as it is, and printed by its `name`
-    # (primitive, operands, params) -> results where an operand is a reference that it touches, else
-    # None. Set by `lax/refs.py`: until that is imported there are no references.
+    called = False  # whether it applies its one program once, unchanged, and prints the `name`
+    # (primitive, operands, params) -> results if it touches an operand that is a reference, None
+    # otherwise. Set by `lax/refs.py`: there are no references before that is imported.
     on_references: ClassVar[Any] = None
 
     def bind(self, *args: object, **params: object) -> list[Array]:
         """Apply the operation in the current trace."""
         for x in args if MUTABLE else ():       # hot: no frames
             if type(getattr(x, "aval", None)) in MUTABLE:
-                found = Higher.on_references(self, args, params)
-                if found is not None:
-                    return found
+                results = Higher.on_references(self, args, params)
+                if results is not None:
+                    return results
                 break
         return ctx.trace.process(self, tuple(numbers(args)) if self.foreign else args, params)
 
@@ -551,19 +552,19 @@ class Higher(Primitive, abstract=True):
                                     for v, u in zip(eqn.outvars, used, strict=True)])
 
     def depends(self, flags: Sequence[bool], eqn: OlympusprEqn) -> Sequence[bool]:
-        """Which results are computed from any of the flagged operands."""
+        """Flags of the results that depend on any flagged operand."""
         return [any(flags)] * len(eqn.outvars)
 
     def evaluated(self, params: Params) -> Callable[..., list[Array]] | None:
-        """A function to evaluate it operation by operation; None if it is compiled as a whole."""
+        """A function that evaluates operation by operation; None: compile the whole."""
         return None
 
     def specs_out(self, params: Params) -> Sequence[Any]:
-        """The specifications of results that users gave, or ()."""
+        """The specs that users gave for the results (`out_specs`), or ()."""
         return ()
 
     def stays(self, params: Params) -> bool:
-        """Whether the compiler shall keep the body apart from the program around it, if it can."""
+        """Whether the compiler should not inline the body."""
         return False
 
     def uses_axis(self, name: Hashable, params: Params) -> bool:
@@ -573,19 +574,19 @@ class Higher(Primitive, abstract=True):
                   **params: Hashable) -> tuple[Sequence[Array], Sequence[Array | Zero]]:
         """Outputs and tangents with the tangent part on `tape`.
 
-        The general way binds the jvp program to the tape (the current trace), which splits it into
-        known and unknown.
+        The default binds the jvp program on the tape (the current trace), which splits it into a
+        known and an unknown program.
         """
         return self.jvp(primals, tangents, **params)
 
     def step_through(self, run: Callable[..., list[Array]], *args: object, **params: Hashable
                      ) -> None:
-        """Evaluate the bodies, by `run(closed, *args)`, in the order and as often as the operation.
+        """Evaluate the bodies by `run(closed, *args)`, as often as the operation and in its order.
 
-        A search for the equation that made a NaN steps through bodies so.
+        The search for the equation that made a NaN calls it.
         """
 
-    result_avals = Primitive.inferred   # not memoised: the key would keep bodies alive
+    result_avals = Primitive.inferred   # not memoised: the keys would keep bodies alive
 
 
 class RuleView(MutableMapping[Primitive, Any]):
@@ -599,10 +600,10 @@ class RuleView(MutableMapping[Primitive, Any]):
         self.rule, self.show, self.store = rule, show, store
 
     def __getitem__(self, prim: Primitive) -> Any:
-        found = getattr(prim, self.rule, None)
-        if found is None:
+        rule = getattr(prim, self.rule, None)
+        if rule is None:
             raise KeyError(prim)
-        return self.show(prim, found)
+        return self.show(prim, rule)
 
     def __setitem__(self, prim: Primitive, rule: object) -> None:
         setattr(prim, self.rule, self.store(rule))
@@ -614,7 +615,7 @@ class RuleView(MutableMapping[Primitive, Any]):
         setattr(prim, self.rule, None)
 
     def __iter__(self) -> Iterator[Primitive]:
-        # A copy: primitives may be made or collected while somebody iterates.
+        # A copy: primitives may be made or collected during the iteration.
         return (prim for prim in list(Primitive.instances) if getattr(prim, self.rule) is not None)
 
     def __len__(self) -> int:

@@ -25,7 +25,7 @@ PYTHON_KINDS = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
 
 
 class Names:
-    """Variables' names in the order of printing: a … z, ba, bb …; and names of shared programs."""
+    """Names of variables in the order of printing (a … z, ba, bb …), and of shared programs."""
 
     __slots__ = ("taken", "count", "programs")
 
@@ -45,25 +45,25 @@ class Names:
 
     def drop_unread(self, pr: Olympuspr) -> None:
         """Name `_` the results that nothing reads."""
-        read = {a for eqn in pr.eqns for a in eqn.invars if not hasattr(a, "raw")}
-        read.update(a for a in pr.outvars if not hasattr(a, "raw"))
+        read_vars = {a for eqn in pr.eqns for a in eqn.invars if not hasattr(a, "raw")}
+        read_vars.update(a for a in pr.outvars if not hasattr(a, "raw"))
         for eqn in pr.eqns:
             for var in eqn.outvars:
-                if var not in read:
+                if var not in read_vars:
                     self.taken.setdefault(var, "_")
 
     def alias(self, inner: Sequence[Atom], outer: Sequence[Atom]) -> None:
-        """Give a body's variables their names in the enclosing equation, where there is one name.
+        """Give a body's variables the names of the enclosing equation's operands, where unique.
 
-        Only for bodies that are applied once, as they are: an operand stands for one input.
+        Only for bodies that are applied once, unchanged: each operand stands for one input.
         """
         if len(inner) != len(outer):
             return
-        used = set()
+        operands_named = set()
         for var, like in zip(inner, outer, strict=True):
-            if not (hasattr(var, "raw") or hasattr(like, "raw") or like in used
+            if not (hasattr(var, "raw") or hasattr(like, "raw") or like in operands_named
                     or var in self.taken):
-                used.add(like)
+                operands_named.add(like)
                 self.taken[var] = self.of(like)
 
 
@@ -123,7 +123,7 @@ def _open(program: Any) -> Olympuspr:
 
 
 def _called_program(eqn: OlympusprEqn) -> Olympuspr | None:
-    """The program that the equation calls by its name; None if it is another kind."""
+    """The program that an equation calls by name; None for other equations."""
     prim = eqn.primitive
     return _open(prim.bodies(eqn.params)[0]) if getattr(prim, "called", False) else None
 
@@ -137,15 +137,15 @@ def _shared(pr: Olympuspr) -> list[tuple[Olympuspr, str]]:
         for eqn in program.eqns:
             called = _called_program(eqn)
             for inner in map(_open, eqn.primitive.bodies(eqn.params)):
-                seen = uses.get(id(inner), 0)
-                # Visited once each, however often they are called: the pass stays linear. A body
-                # comes before what calls it, so that every name is explained before it is used.
+                calls = uses.get(id(inner), 0)
+                # Each program is visited once, however often it is called: the pass is linear. A
+                # body comes before its callers, so that every name is printed before its use.
                 if inner is called:
-                    uses[id(inner)] = seen + 1
-                    if not seen:
+                    uses[id(inner)] = calls + 1
+                    if not calls:
                         visit(inner)
                         order.append((inner, eqn.params["name"]))
-                elif not seen:
+                elif not calls:
                     visit(inner)
 
     visit(pr)
@@ -160,7 +160,7 @@ def _shared(pr: Olympuspr) -> list[tuple[Olympuspr, str]]:
 
 
 def _fill(items: Sequence[str], separator: str = "") -> pretty.Doc:
-    """The items on as few lines as they need."""
+    """The items, on as few lines as possible."""
     gap = pretty.concat([pretty.text(separator), pretty.group(pretty.brk())])
     return pretty.nest(2, pretty.join(gap, list(map(pretty.text, items))))
 
@@ -169,7 +169,7 @@ def _program(pr: Olympuspr, names: Names, settings: Settings) -> pretty.Doc:
     def bound(variables: Sequence[Atom]) -> pretty.Doc:
         return _fill([_binder(v, names, settings) for v in variables])
 
-    # Before anything gets a letter: what nothing reads shall not use one up.
+    # Before variables get letters, so that unread results take none.
     names.drop_unread(pr)
     head = [pretty.text("lambda "), bound(pr.constvars), pretty.text("; "), bound(pr.invars),
             pretty.text(". let")]
@@ -197,7 +197,7 @@ def _atom(atom: Any, names: Names) -> str:
     kind = PYTHON_KINDS.get(getattr(aval.dtype, "kind", "")) \
         if type(value) in PYTHON_SCALARS else None
     if kind is not None:
-        value = kind(value)     # with all the digits that were written
+        value = kind(value)     # all digits, also beyond the dtype's precision
     elif (isinstance(aval.dtype, np.dtype) and aval.dtype.names is None
           and not isinstance(value, SymbolicDim)):
         value = np.asarray(value).astype(aval.dtype).item()
@@ -207,8 +207,8 @@ def _atom(atom: Any, names: Names) -> str:
 def _eqn(eqn: OlympusprEqn, names: Names, settings: Settings) -> pretty.Doc:
     outs = _fill([_binder(v, names, settings) for v in eqn.outvars])
     called = _called_program(eqn)
-    # A program that is called once is printed in place, in the words of its caller; one that is
-    # shared stands above, in its own, since its callers would disagree.
+    # A program that is called once is printed in place, with the caller's names; a shared one
+    # stands above, with names of its own, because callers have different ones.
     if called is not None and id(called) not in names.programs:
         names.alias(called.invars, eqn.invars)
         names.alias(called.outvars, eqn.outvars)
@@ -217,8 +217,8 @@ def _eqn(eqn: OlympusprEqn, names: Names, settings: Settings) -> pretty.Doc:
     bound = [outs, pretty.text(" = ")] if eqn.outvars else []
     operands = [_atom(a, names) for a in eqn.invars]
     if settings.custom_rules and eqn.primitive.text is not None:
-        given = ", ".join([_binder(v, names, settings) for v in eqn.outvars])
-        doc = pretty.text(eqn.primitive.text(eqn, given, operands))
+        results = ", ".join([_binder(v, names, settings) for v in eqn.outvars])
+        doc = pretty.text(eqn.primitive.text(eqn, results, operands))
     else:
         doc = pretty.concat([*bound, pretty.text(eqn.primitive.name),
                              _params(params, bodies, names, settings), pretty.text(" "),
@@ -234,7 +234,7 @@ def _eqn(eqn: OlympusprEqn, names: Names, settings: Settings) -> pretty.Doc:
 def _params(params: Params, bodies: set[int], names: Names, settings: Settings) -> pretty.Doc:
     if not params:
         return pretty.text("")
-    # The name of a call comes first, for it tells more than any other param.
+    # The name of a call comes first: it says most.
     keys = sorted(params, key=lambda k: (k != "name", k))
     items = [pretty.concat([pretty.text(f"{k}="), _value(params[k], bodies, names, settings)])
              for k in keys]
@@ -245,7 +245,7 @@ def _params(params: Params, bodies: set[int], names: Names, settings: Settings) 
 
 
 def _value(value: object, bodies: set[int], names: Names, settings: Settings) -> pretty.Doc:
-    # Told by identity: the primitive says which params are programs, their type does not.
+    # By identity: the primitive says which params are programs, their type does not.
     if id(value) in bodies:
         program = _open(value)
         name = names.programs.get(id(program))

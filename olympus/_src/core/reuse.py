@@ -1,12 +1,12 @@
-"""Which random keys a program uses up: the pass behind `olympus_debug_key_reuse`.
+"""The check that no random key is used twice: the pass behind `olympus_debug_key_reuse`.
 
-Every key that was ever made is a `Cell`, and an array of keys an array of cells; copies, slices
-and reshaped arrays have the same cells. A draw, or a split, uses its cells up, and may not meet one
-that is used. A program is looked at once: its `Summary` says which cells of its operands it uses,
-at which lines, and which of them its results are; a call of it is checked against that.
+Every key is a `Cell`, and an array of keys is an array of cells; copies, slices and reshaped arrays
+have the same cells. A draw or a split uses its cells, and may not meet a used one. A program is
+read once: its `Summary` has the cells of its operands that it uses, with their lines, and the cells
+of its operands that it returns. Each call is checked against the summary.
 
-The rule `Primitive.cells(use, cells, eqn)` gives the results' cells; None stands for other values
-than keys, and for new keys. Without a rule an operation uses all keys that it is given.
+The rule `Primitive.cells(use, cells, eqn)` gives the results' cells; None stands for new keys and
+for values that are no keys. An operation without the rule uses all keys that it gets.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from .ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn
 from .trace import enter, leave
 
 Cells = np.ndarray | None
-Lines = tuple[Any, ...]     # lines of the user's: of a use, then of the calls that it is in
+Lines = tuple[Any, ...]     # the user's lines: of a use, then of the calls around it
 
 
 class Cell:
-    """One key, however often it was copied: where it was used, or None."""
+    """One key, however often it was copied, with the lines of its use, or None."""
 
     __slots__ = ("used",)
 
@@ -53,15 +53,15 @@ def _is_key(aval: object) -> bool:
 
 
 def with_cells(cells: Sequence[Cells], arrays: list[Array]) -> list[Array]:
-    """The arrays; keys with the cells that `applied` found for them."""
-    for x, cell in zip(arrays, cells, strict=False):    # none where nothing is checked
+    """The arrays; keys among them get the cells that `applied` found."""
+    for x, cell in zip(arrays, cells, strict=False):    # `cells` is () without the option
         if cell is not None:
             x._cells = cell
     return arrays
 
 
 def _cells_of(x: Any) -> Cells:
-    """The cells of an array of keys, from now on its own."""
+    """The cells of an array of keys; new cells are kept on the array."""
     if not _is_key(x):
         return None
     if x._cells is None:
@@ -70,40 +70,40 @@ def _cells_of(x: Any) -> Cells:
 
 
 class Summary(NamedTuple):
-    """The use of keys in a program: of constants, inputs, then of arrays of keys in its bodies."""
+    """The use of keys in a program, whose operands are constants, inputs, then `captured`."""
 
     uses: list[tuple[int, int, Lines]]          # (operand, position in it, lines)
     outs: list[Cells]
-    origin: dict[Cell, tuple[int, int]]         # cells of `outs` that are an operand's
-    captured: list[Any]
-    chooses: bool       # whether places that are not known are read or written
+    origin: dict[Cell, tuple[int, int]]         # cell of an operand -> (operand, position in it)
+    captured: list[Any]     # arrays of keys that bodies have as constants
+    chooses: bool       # whether it reads or writes keys at indices that are not known
 
 
 class Use:
-    """One program's run over cells: what rules call."""
+    """One run of a program on cells; rules call its methods."""
 
     def __init__(self, name: str = "", lines: Lines = ()) -> None:
         self.name, self.lines = name, lines
         self.captured: dict[int, tuple[Any, np.ndarray]] = {}
-        self.log: list[Cell] = []       # cells that were used, in order
-        self.known: dict[Any, Any] = {}     # values of variables, for rules that ask for places
+        self.log: list[Cell] = []       # the used cells, in order
+        self.known: dict[Any, Any] = {}     # values of variables, for rules that need indices
         self.chooses = False
 
     def _mark(self, uses: Sequence[tuple[Cell, Lines]]) -> None:
         for cell, lines in uses:
             if cell.used is not None:
                 raise _reused(self.name, cell.used, lines)
-        for cell, lines in uses:   # only now: a key may be an operand twice, and is used once
+        for cell, lines in uses:   # after all checks: one use may have a key as two operands
             cell.used = lines
             self.log.append(cell)
 
     def consume(self, cells: Cells) -> None:
-        """Use keys up. KeyReuseError if one of them is used already."""
+        """Use keys; KeyReuseError if one of them is used already."""
         if cells is not None:
             self._mark([(cell, self.lines) for cell in cells.flat])
 
     def call(self, closed: ClosedOlympuspr, cells: Sequence[Cells]) -> list[Cells]:
-        """The results' cells of a program that is run on these."""
+        """Run a program on cells; return the results' cells."""
         usage = summary(closed.olympuspr)
         consts = [self._captured(x) for x in closed.consts]
         return self.apply(usage, [*consts, *cells, *map(self._captured, usage.captured)])
@@ -116,60 +116,61 @@ class Use:
         return self.captured[id(x)][1]
 
     def apply(self, usage: Summary, operands: Sequence[Cells]) -> list[Cells]:
-        """Use the operands' keys that a program uses; the cells of its results."""
+        """Use the operands' keys that a program uses; return the results' cells."""
         flat = [() if cells is None else cells.reshape(-1) for cells in operands]
         for i, uses in groupby(usage.uses, itemgetter(0)):  # one key as two operands is two uses
             self._mark([(flat[i][position], (*lines, *self.lines))
                         for _, position, lines in uses])
-        made: dict[Cell, Cell] = {}
+        fresh: dict[Cell, Cell] = {}
 
         def actual(cell: Cell) -> Cell:
             place = usage.origin.get(cell)
             if place is not None:
                 return flat[place[0]][place[1]]
-            if cell not in made:
-                made[cell] = Cell(cell.used)
-            return made[cell]
+            if cell not in fresh:
+                fresh[cell] = Cell(cell.used)
+            return fresh[cell]
 
         return [None if cells is None else _each(actual, cells) for cells in usage.outs]
 
     def branches(self, programs: Sequence[ClosedOlympuspr], cells: Sequence[Cells]) -> list[Cells]:
-        """The results' cells where one of the programs is run: used if one of them used it."""
-        out: list[Cells] = []
-        outs, used = [], []
+        """The results' cells after one of the programs ran: used if any of them used it."""
+        made: list[Cells] = []
+        branch_uses, uses = [], []
         for closed in programs:
             start = len(self.log)
-            out = self.call(closed, cells)
-            outs.append([[] if c is None else [(cell, cell.used) for cell in c.flat] for c in out])
-            used += [(cell, cell.used) for cell in self.log[start:]]
-            for cell in self.log[start:]:   # the next branch knows nothing of this one
+            made = self.call(closed, cells)
+            branch_uses.append([[] if c is None else [(cell, cell.used) for cell in c.flat]
+                                for c in made])
+            uses += [(cell, cell.used) for cell in self.log[start:]]
+            for cell in self.log[start:]:   # each branch starts from the same state
                 cell.used = None
             del self.log[start:]
-        for cell, lines in used:
+        for cell, lines in uses:
             cell.used = lines
             self.log.append(cell)
         return [None if c is None else _reshaped(list(map(_either, *rows)), c.shape)
-                for c, *rows in zip(out, *outs, strict=True)]
+                for c, *rows in zip(made, *branch_uses, strict=True)]
 
     def loop(self, step: Callable[[int, Sequence[Cells]], list[Cells]], carry: Sequence[Cells],
              length: object = None) -> list[Cells]:
-        """The carry's cells after a loop, of so many iterations if that is known.
+        """The carry's cells after a loop of `length` iterations (an int if known).
 
-        Looks at as many iterations as a key needs to pass through all places of the carry.
+        It runs as many iterations as a key needs to pass through all positions of the carry.
         """
-        most = 2 + sum(c is not None for c in carry)
-        for i in range(min(length, most) if isinstance(length, int) else most):
+        limit = 2 + sum(c is not None for c in carry)
+        for i in range(min(length, limit) if isinstance(length, int) else limit):
             carry = step(i, carry)
         return list(carry)
 
     def compute(self, eqn: OlympusprEqn) -> None:
-        """Keep an equation's results on known operands."""
+        """Compute an equation's results if its operands are known."""
         values = self._values(eqn)
         if self.known and values is not None and not eqn.effects:
             self.known.update(zip(eqn.outvars, _evaluate_now(eqn, values), strict=True))
 
     def _values(self, eqn: OlympusprEqn, given: Sequence[object] = ()) -> list[object] | None:
-        """An equation's operands, but `given` where it is not None; None if not known."""
+        """An equation's operands, with `given` in place of some; None if one is unknown."""
         values = []
         for i, v in enumerate(eqn.invars):
             x = given[i] if i < len(given) else None
@@ -181,30 +182,33 @@ class Use:
         return values
 
     def picked(self, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells] | None:
-        """The cells that an equation gives, run on their numbers; None if not all else is known."""
+        """The results' cells of an equation that picks keys: it runs on the cells' numbers.
+
+        None if another operand is unknown.
+        """
         keys = [c.reshape(-1) for c in cells if c is not None]
         if not keys:
             return read(self, cells, eqn)
-        start, numbers = 0, []
+        start, numbered = 0, []
         for c in cells:
-            numbers.append(None if c is None else
-                           np.arange(start, start + c.size, dtype=np.int32).reshape(c.shape))
+            numbered.append(None if c is None else
+                            np.arange(start, start + c.size, dtype=np.int32).reshape(c.shape))
             start += 0 if c is None else c.size
-        values = self._values(eqn, numbers)
+        values = self._values(eqn, numbered)
         if values is None:
             self.chooses = True
             return None
-        every = np.concatenate(keys)
-        return [_reshaped(every[np.asarray(x).reshape(-1)], v.aval.shape)
+        all_keys = np.concatenate(keys)
+        return [_reshaped(all_keys[np.asarray(x).reshape(-1)], v.aval.shape)
                 if _is_key(v.aval) else None
                 for v, x in zip(eqn.outvars, _evaluate_now(eqn, values), strict=True)]
 
     def rows(self, cells: Cells, shape: Sequence[object]) -> Cells:
-        """New cells for the results of all iterations, used if one iteration's are."""
+        """New cells for the stacked results of all iterations, used if one iteration's are."""
         return None if cells is None else _new(shape, used_at(cells))
 
     def rest(self, closed: ClosedOlympuspr, xs: Sequence[Cells], start: int) -> None:
-        """Use the keys that the other iterations use in their rows of operands."""
+        """Use the keys in the rows of operands that the other iterations use."""
         first = len(closed.consts) + start
         for i, position, lines in summary(closed.olympuspr).uses:
             x = xs[i - first] if 0 <= i - first < len(xs) else None
@@ -214,7 +218,7 @@ class Use:
 
 
 def _evaluate_now(eqn: OlympusprEqn, values: Sequence[object]) -> Sequence[Array]:
-    """An equation's results, computed now: a rule may ask while a function is traced."""
+    """An equation's results, evaluated at once, also while a function is traced."""
     outer = enter(ThreadState.trace)
     try:
         out = eqn.primitive.bind(*values, **eqn.params)
@@ -224,7 +228,7 @@ def _evaluate_now(eqn: OlympusprEqn, values: Sequence[object]) -> Sequence[Array
 
 
 def _either(*cells: tuple[Cell, Lines | None]) -> Cell:
-    """The cell of a result of one of several branches, each with where it was used there."""
+    """The cell of a result that branches give, each as (cell, lines of its use there)."""
     if len({cell for cell, _ in cells}) == 1:
         return cells[0][0]
     return Cell(next((used for _, used in cells if used is not None), None))
@@ -257,15 +261,15 @@ def _call_lines(lines: Lines) -> str:
 
 
 def summary(pr: Olympuspr) -> Summary:
-    """The use of keys in an open program; kept with the program."""
-    found = pr.cache.get("reuse")
-    if found is None:
-        found = pr.cache["reuse"] = _summarize(pr)
-    return found
+    """The use of keys in an open program, computed once."""
+    usage = pr.cache.get("reuse")
+    if usage is None:
+        usage = pr.cache["reuse"] = _summarize(pr)
+    return usage
 
 
 def _summarize(pr: Olympuspr, values: Sequence[object] = ()) -> Summary:
-    """Compute the use of keys in a program, whose inputs, constants first, may be known."""
+    """Compute the use of keys in a program; `values` are its inputs, constants first, if known."""
     inputs = [*pr.constvars, *pr.invars]
     env = {v: _new(v.aval.shape) for v in inputs if _is_key(v.aval)}
     use = Use()
@@ -281,10 +285,10 @@ def _summarize(pr: Olympuspr, values: Sequence[object] = ()) -> Summary:
         if prim.cells is None:
             for cells in ins:
                 use.consume(cells)
-            made: Sequence[Cells] = [None] * len(eqn.outvars)
+            out_cells: Sequence[Cells] = [None] * len(eqn.outvars)
         else:
-            made = prim.cells(use, ins, eqn)
-        for v, cells in zip(eqn.outvars, made, strict=True):
+            out_cells = prim.cells(use, ins, eqn)
+        for v, cells in zip(eqn.outvars, out_cells, strict=True):
             if _is_key(v.aval):
                 env[v] = _new(v.aval.shape) if cells is None else cells
     operands = [env.get(v) for v in inputs] + [cells for _, cells in use.captured.values()]
@@ -299,13 +303,13 @@ def _summarize(pr: Olympuspr, values: Sequence[object] = ()) -> Summary:
 
 
 def inputs_used(closed: ClosedOlympuspr) -> list[int]:
-    """Which inputs of a program are arrays of keys that it uses."""
+    """The indices of a program's inputs that are arrays of keys which it uses."""
     places = range(len(closed.consts), len(closed.consts) + len(closed.invars))
     return sorted({i - places[0] for i, *_ in summary(closed.olympuspr).uses if i in places})
 
 
 def used_at(cells: Cells) -> Lines | None:
-    """Where keys were used, if all of them are."""
+    """The lines of a use, if all keys are used."""
     if cells is None or not cells.size or any(cell.used is None for cell in cells.flat):
         return None
     return cells.flat[0].used
@@ -313,9 +317,9 @@ def used_at(cells: Cells) -> Lines | None:
 
 def applied(name: str, closed: ClosedOlympuspr, args: Sequence[Array], library: bool
             ) -> Sequence[Cells]:
-    """The cells of the results of a program of arrays, which is about to run; () if not debugging.
+    """Check a program that is about to run; the results' cells, or () without the option.
 
-    A program of the library has the lines of its first caller: left out.
+    Lines in a library's program are left out: they are its first caller's.
     """
     if not debug_key_reuse.value:
         return ()
@@ -331,14 +335,13 @@ def applied(name: str, closed: ClosedOlympuspr, args: Sequence[Array], library: 
 # Rules -------------------------------------------------------------------------------------------
 
 def read(use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
-    """The rule of operations that look at keys, or make new ones of them, and use none."""
+    """The rule of operations that read keys, or make new ones of them, and use none."""
     return [None] * len(eqn.outvars)
 
 
 def chosen(use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
-    """The rule of operations that pick keys of their operands: those, if known, else new ones.
-
-    These are used if all are that they may be.
+    """The rule of operations that pick keys of their operands: the picked cells, if indices are
+    known; new ones otherwise, which count as used only if every candidate is.
     """
     picked = use.picked(cells, eqn)
     if picked is not None:
@@ -348,9 +351,9 @@ def chosen(use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
 
 
 def chosen_each(use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
-    """The rule of elementwise choices: the cell that all operands have there, else a new one.
+    """The rule of elementwise choices, in which operand 0 says which operand is taken.
 
-    Operand 0 says which.
+    If that is unknown: the cell that all operands have in common, or a new one.
     """
     picked = use.picked(cells, eqn)
     cases = [c for c in cells[1:] if c is not None]
@@ -397,5 +400,5 @@ sliced = _moves_cells(lambda params, shape, x: x[tuple(map(
 
 
 def same(use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
-    """The rule of operations that return their operands."""
+    """The rule of operations that return their operands' keys."""
     return list(cells)

@@ -1,7 +1,7 @@
 """Staging: run a Python function on tracers and record an olympuspr.
 
-Equations and variables are made while tracing, so that closing a trace is no pass. Values of outer
-traces and arrays become constants, lifted once by identity.
+Equations and variables are made while tracing, so closing a trace needs no pass. Values of outer
+traces and arrays become constants, one for each object.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from .trace import (
 
 _user_frame = source.user_frame
 new: Any = object.__new__
-_UNLEAKED = 2           # references to a trace without tracers: `stage`'s, and the count's own
-ASK: Any = object()     # given as a source: look for the user's line
+_UNLEAKED = 2           # references to an ended trace: `stage`'s own, and `getrefcount`'s argument
+ASK: Any = object()     # as a source: find the user's line
 
 
 class JitTracer(Tracer):
@@ -71,7 +71,7 @@ class JitTracer(Tracer):
                 made.append(eqn)
                 needed.update(variables(eqn.invars))
         traced = source.traced_function(stage.__code__, self._trace)
-        # Arguments of bodies have no names yet: the function's, if each is one array.
+        # Inputs of bodies have no names yet: take the parameters' names, if each is one array.
         own = traced[0].co_varnames if traced and traced[0].co_argcount == len(given) else ()
         inputs = [tracer._name or (own[i] if own else "") for i, tracer in enumerate(given)
                   if tracer._bound in needed]
@@ -82,7 +82,7 @@ class JitTracer(Tracer):
             return f"{DEPENDS}{s} of the argument{s} {names}. "
         if inputs or not made:
             return ""
-        places: dict[str, dict[str, None]] = {}     # the operations of each line, once
+        places: dict[str, dict[str, None]] = {}     # line -> its distinct operations
         for eqn in reversed(made):
             places.setdefault(source.summarize(eqn.source), {})[str(eqn.primitive)] = None
             if len(places) > 5:
@@ -105,7 +105,7 @@ class JitTracer(Tracer):
 
 
 def made_by(eqn: OlympusprEqn) -> str:
-    """Where a result of an equation comes from, in words."""
+    """The origin of an equation's results, for messages."""
     return made_at(eqn.primitive, eqn.source)
 
 
@@ -125,13 +125,14 @@ class StagingTrace(Trace):
         self.recorded = True
         self.eqns: list[OlympusprEqn] = []
         self.inputs: list[JitTracer] = []
-        # By id of the value, which the entry holds, so that no other value gets that id.
+        # By id of the value; the entry keeps the value alive, so that ids stay unique.
         self.consts: dict[int, tuple[Any, Var]] = {}
         self.debug_info = debug_info
-        # The source of all that is recorded while it is known beforehand, else None.
+        # The source of everything that is recorded now, if it is known beforehand.
         self.source: Any = None
-        self.effectful, self.height = False, 0      # of the equations, and of their bodies
-        # By id of a variable, once the trace has ended and a tracer is left: what made it, where.
+        # effectful: whether any equation has effects. height: the greatest height of a body.
+        self.effectful, self.height = False, 0
+        # If a tracer outlived the trace: id of a variable -> the primitive and line that made it.
         self.leaked: dict[int, tuple[Primitive, Any]] = {}
 
     def new_input(self, aval: Any, name: str | None = None) -> JitTracer:
@@ -143,7 +144,7 @@ class StagingTrace(Trace):
 
     def process(self, prim: Primitive, args: Sequence[Any], params: Params,
                 line: Source | None = ASK) -> Any:
-        # Hot path. The comparison of `_trace` costs 30 ns an operand; lifting is out of line.
+        # The hot path. The comparison of `_trace` takes 30 ns an operand; `lift` is for the rest.
         made, types, ins, lifted = self.made, [], [], False
         for a in args:
             kind = type(a)
@@ -160,11 +161,11 @@ class StagingTrace(Trace):
         avals = tuple(types)
         try:
             result = prim.result_avals(avals, params)
-        except (VaryingError, ZeroNeededError) as error:     # only where some operand varies
+        except (VaryingError, ZeroNeededError) as error:     # operands vary, or are unreduced
             if not auto_pcast.value:
                 raise
             return self._vary(prim, args, params, line, error)
-        if lifted:      # only now: an operation that is refused leaves no constant
+        if lifted:      # only now, so that a refused operation leaves no constant
             ins = [v if type(v) is Var else self.atom(v) for v in ins]
         effects = NO_EFFECTS
         if prim.effectful:
@@ -183,7 +184,7 @@ class StagingTrace(Trace):
             outs = [Var(aval) for aval in result]
             self.eqns.append(OlympusprEqn(prim, ins, outs, params, effects, line, ctx.scope))
             return [made(self, v) for v in outs]
-        # The work of their `__init__`, without three frames.
+        # What the three `__init__` do, without their frames.
         var, eqn, out = new(Var), new(OlympusprEqn), new(made)
         var.aval = out.aval = result
         eqn.primitive, eqn.params, eqn.effects = prim, params, effects
@@ -195,8 +196,8 @@ class StagingTrace(Trace):
 
     def _vary(self, prim: Primitive, args: Sequence[ArrayLike], params: Params,
               line: Source | None, error: Exception) -> Any:
-        """`process` of operands that are cast to vary along the same axes of a mesh."""
-        outer, ctx.trace = ctx.trace, self      # which is the parent of a tape in a rule's own code
+        """`process` with operands cast to vary along the same mesh axes."""
+        outer, ctx.trace = ctx.trace, self      # `ctx.trace` may be the parent of this tape
         before = list(map(typeof, args))
         try:
             args = vary_alike(args)
@@ -254,7 +255,7 @@ class StagingTrace(Trace):
         return ClosedOlympuspr(pr, [value for value, _ in self.consts.values()])
 
     def relocate(self, start: int, line: Source | None) -> None:
-        """Say that the equations from `start` on come from another line."""
+        """Give another line to the equations from `start` on."""
         for eqn in self.eqns[start:]:
             eqn.source = line
 
@@ -264,12 +265,12 @@ class StagingTrace(Trace):
         self.eqns, self.inputs, self.consts = [], [], {}
 
     def note_leaks(self, eqns: Sequence[OlympusprEqn]) -> None:
-        """Keep where the equations stand: what still has the trace has a tracer that leaked."""
+        """Remember the lines of the equations for messages about the tracers that leaked."""
         self.leaked = {id(var): (eqn.primitive, eqn.source) for eqn in eqns for var in eqn.outvars}
 
 
 def recorder(trace: Trace) -> StagingTrace | None:
-    """The trace that records equations for `trace`; None if that ends in values."""
+    """The trace in which the operations of `trace` end as equations; None if they are evaluated."""
     while trace.parent is not None:
         trace = trace.parent
     return trace if isinstance(trace, StagingTrace) else None
@@ -278,13 +279,13 @@ def recorder(trace: Trace) -> StagingTrace | None:
 def stage(fun: Callable[..., Sequence[ArrayLike]], in_avals: Sequence[Aval],
           debug_info: DebugInfo = NO_DEBUG_INFO, kind: type[StagingTrace] = StagingTrace
           ) -> ClosedOlympuspr:
-    """Record `fun`, a function of flat arguments that returns a flat list of values."""
+    """The program of `fun`, a function of flat arguments that returns a flat list of values."""
     trace = kind(debug_info)
     names = debug_info.arg_names
     inputs = [trace.new_input(aval, names[i] if i < len(names) else None)
               for i, aval in enumerate(in_avals)]
-    # A trace makes many objects that all live until it closes: collecting cycles meanwhile finds
-    # nothing and costs a quarter of the time.
+    # A trace makes many objects that all live until it closes: a collection meanwhile finds nothing
+    # and costs a quarter of the time.
     collecting = gc.isenabled()
     outer = enter(trace)
     try:
@@ -293,17 +294,17 @@ def stage(fun: Callable[..., Sequence[ArrayLike]], in_avals: Sequence[Aval],
         if collecting:
             gc.disable()
         outs = fun(*inputs)
-        # Closing and noting need the equations, which `end` drops.
+        # Before `end`, which drops the equations.
         closed = trace.close(outs)
         notes = note_origins(trace)
     finally:
         try:
             leave(outer)
-        finally:    # also if an interrupt was waiting
+        finally:    # even if an interrupt comes out of `leave`
             if collecting:
                 gc.enable()
             trace.end()
-    # References of this frame are no leaks: drop them before looking.
+    # References of this frame are no leaks: drop them before counting.
     inputs = outs = []
     if getrefcount(trace) > _UNLEAKED:
         trace.note_leaks(closed.olympuspr.eqns)
@@ -313,26 +314,26 @@ def stage(fun: Callable[..., Sequence[ArrayLike]], in_avals: Sequence[Aval],
 
 
 def closure_convert(closed: ClosedOlympuspr) -> tuple[ClosedOlympuspr, list[Any]]:
-    """Turn constants that must be passed into leading inputs; the program and those values.
+    """Turn constants that must be passed into leading inputs; return the program and their values.
 
-    Programs that a primitive carries may hold arrays, but no value that `must_be_passed`.
+    Programs that a primitive carries may have arrays as constants, but no value that
+    `must_be_passed`.
     """
     flags = list(map(must_be_passed, closed.consts))
     if True not in flags:
         return closed, []
     pr = closed.olympuspr
-    # In the order of the constants: callers bind the program with [*values, *arguments].
-    moved = [v for v, h in zip(pr.constvars, flags, strict=True) if h]
+    # In the order of the constants: callers bind [*values, *arguments].
+    passed = [v for v, h in zip(pr.constvars, flags, strict=True) if h]
     kept = [(v, c) for v, c, h in zip(pr.constvars, closed.consts, flags, strict=True) if not h]
-    new = pr.replace(constvars=[v for v, _ in kept], invars=[*moved, *pr.invars])
+    new = pr.replace(constvars=[v for v, _ in kept], invars=[*passed, *pr.invars])
     return (ClosedOlympuspr(new, [c for _, c in kept]),
             [c for c, h in zip(closed.consts, flags, strict=True) if h])
 
 
 def must_be_passed(value: object) -> bool:
-    """Whether a program that lasts may not have `value` among its constants.
-
-    It belongs to a live trace, or is a reference: each application of the program passes it.
+    """Whether `value` may not be a constant of a kept program, because it belongs to a live trace,
+    or is a reference: each application of the program passes it.
     """
     if isinstance(value, Tracer) or type(value) in REFERENCES:
         return True
@@ -341,7 +342,7 @@ def must_be_passed(value: object) -> bool:
 
 
 def passing(value: Any) -> bool:
-    """Whether a value, or a part of it, belongs to a live trace, and is gone with that."""
+    """Whether a value, or a part of it, belongs to a live trace and ends with it."""
     if isinstance(value, Tracer):
         return True
     if type(value) in REFERENCES:
@@ -353,7 +354,7 @@ def passing(value: Any) -> bool:
 
 
 def all_consts_as_inputs(closed: ClosedOlympuspr) -> tuple[ClosedOlympuspr, list[ArrayLike]]:
-    """Turn every constant into a leading input; return the program and the values."""
+    """Turn every constant into a leading input; return the program and the constants."""
     pr = closed.olympuspr
     if not closed.consts:
         return closed, []

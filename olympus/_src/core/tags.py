@@ -1,19 +1,19 @@
-"""Tags of types, beyond shape and dtype, and how an operation hands them on.
+"""Tags of types, beyond shape and dtype, and the rules by which operations hand them on.
 
-    sharding    over which abstract mesh it is spread, and which of its explicit axes cut each axis
-    vma         along which manual axes of a mesh the value varies
-    memory      in which space of its device it is
+    sharding    the abstract mesh, and which of its explicit axes shard each axis of the array
+    vma         the manual mesh axes along which the value varies
+    memory      the memory space of the device
 
-`infer` knows none of them. `tagged` finds the results' once operands have any, by the rule
-`spread(operands, outs, params)` of the operation's family, which gives the entries of each result;
-the rules stand below. An operation without one takes operands that are not cut. Operands that have
-axes are in one memory, and the results there, too; scalars may be anywhere, and results of scalars
-alone are in the device's.
+`infer` knows none of them. If operands have tags, `tagged` finds the results' tags. The rule
+`spread(operands, outs, params)` of the operation's family gives the entries of each result; the
+rules stand below. An operation without the rule takes unsharded operands. Operands that have axes
+are in one memory, and so are the results. Scalars may be anywhere; results of scalars alone are in
+the device's memory.
 
-Operands vary along the same axes: a trace that records an operation casts those that do not
-(`pvary`), so that transposing the program adds up what devices contribute to a value that is the
-same on all of them. Results vary as the operands, unless the operation says otherwise
-(`varying(vma, params)`: collectives). Literals have no cotangent: their types vary as it is needed.
+Operands vary along the same axes: a trace that records an operation casts the others (`pvary`). The
+transpose of that cast sums the devices' cotangents of a value that is the same on all of them.
+Results vary like the operands, unless the operation says otherwise (`varying(vma, params)`:
+collectives). Literals have no cotangent, so their types vary as needed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Entries = tuple[Entry, ...]
 
 
 class Operand(NamedTuple):
-    """How an operand is spread: per axis the mesh axes that cut it, as in a PartitionSpec."""
+    """The sharding of an operand: per axis the mesh axes that shard it, as in a PartitionSpec."""
 
     shape: tuple[int, ...]
     entries: Entries
@@ -46,7 +46,7 @@ class Operand(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Along which axes devices hold terms of a sum, and along which cotangents do."""
+    """The mesh axes along which devices have terms of a sum, of the value and of its cotangent."""
 
     unreduced: frozenset[str]
     reduced: frozenset[str]
@@ -56,10 +56,10 @@ _NO_SUMS = Sums(frozenset(), frozenset())
 
 
 class TagRules(Facts):
-    """The rules by which results get tags, which `infer` does not know."""
+    """The rules by which results get tags."""
 
-    settled_by = ""     # where to say how the result is sharded, if types leave it open
-    refuses = ""        # how operands must be sharded, for errors: "…: "
+    settled_by = ""     # the argument that gives the result's sharding where types leave it open
+    refuses = ""        # the shardings that operands must have, for errors: "…: "
     spread: Any = None      # (operands, outs, params) -> entries per result
     varying: Any = None     # (axes along which an operand varies, params) -> the results' axes
     memory: Any = None  # (operands, outs) -> the space of each result; None: the operands' space
@@ -67,7 +67,7 @@ class TagRules(Facts):
 
 def tagged(prim: TagRules, avals: Sequence[Aval], outs: Any, params: Params) -> Any:
     """The avals `outs` that `prim` infers, with the tags that its operands give them."""
-    # Every inference comes by here. Nearly all programs have no tags, and leave after this loop.
+    # Every inference comes here. Nearly all programs have no tags, and leave after this loop.
     for a in avals:
         if a.tagged:
             break
@@ -76,52 +76,53 @@ def tagged(prim: TagRules, avals: Sequence[Aval], outs: Any, params: Params) -> 
             return outs
     if prim.spread is by_body:
         return outs
-    plain = list(outs) if prim.multiple_results else [outs]
+    inferred = list(outs) if prim.multiple_results else [outs]
     arrays = [a for a in avals if isinstance(a, ShapedArray)]
     mesh = _mesh(prim, arrays)
-    shardings: Sequence[Any] = [None] * len(plain)
+    shardings: Sequence[Any] = [None] * len(inferred)
     if mesh is not None:
-        specs = (_result_entries(prim, mesh, avals, plain, params) if mesh.explicit_axes else
-                 [()] * len(plain))     # XLA decides
-        sums = _sums(prim, arrays, plain, specs)
+        specs = (_result_entries(prim, mesh, avals, inferred, params) if mesh.explicit_axes else
+                 [()] * len(inferred))     # XLA decides
+        sums = _sums(prim, arrays, inferred, specs)
         shardings = [NamedSharding(mesh, PartitionSpec(*entries, **sums._asdict()))
                      for entries in specs]
     vma = arrays[0].vma if arrays else frozenset()      # `check_varying`: all have these
     if prim.varying is not None:
         vma = prim.varying(vma, params)
-    spaces = _spaces(prim, arrays, plain) if prim.memory is None else prim.memory(arrays, plain)
+    spaces = (_spaces(prim, arrays, inferred) if prim.memory is None else
+              prim.memory(arrays, inferred))
     results = [a.update(sharding=s, vma=vma, memory_space=m) if isinstance(a, ShapedArray)
-               else a for a, s, m in zip(plain, shardings, spaces, strict=True)]
+               else a for a, s, m in zip(inferred, shardings, spaces, strict=True)]
     return results if prim.multiple_results else results[0]
 
 
 def _spaces(prim: TagRules, arrays: Sequence[ShapedArray], outs: Sequence[Aval]) -> list[Space]:
-    """In which memory results are: where the operands are."""
-    there = [a for a in arrays if a.shape]
-    for a in there:
-        if a.memory_space is not there[0].memory_space:
+    """The memory of the results: the one memory of the operands that have axes."""
+    ranked = [a for a in arrays if a.shape]
+    for a in ranked:
+        if a.memory_space is not ranked[0].memory_space:
             raise ValueError(
                 f"{prim.name}: memory_space of all inputs passed to `{prim.name}` must be the "
-                f"same; operands with type: {there[0]} and with type: {a} given; move one with "
+                f"same; operands with type: {ranked[0]} and with type: {a} given; move one with "
                 "device_put and a memory.Space.")
-    return [there[0].memory_space if there else Space.Device] * len(outs)
+    return [ranked[0].memory_space if ranked else Space.Device] * len(outs)
 
 
 def in_memory_of_first(operands: Sequence[ShapedArray], outs: Sequence[ShapedArray]) -> list[Space]:
-    """Results are where the first operand is; the others may be anywhere."""
+    """Results are in the first operand's memory; the other operands may be anywhere."""
     return [operands[0].memory_space] * len(outs)
 
 
 def in_memory_inferred(operands: Sequence[ShapedArray], outs: Sequence[ShapedArray]) -> list[Space]:
-    """Each result is where `infer` says: each operand may be anywhere."""
+    """Each result is in the memory that `infer` gives; operands may be anywhere."""
     return [getattr(a, "memory_space", Space.Device) for a in outs]
 
 
 class VaryingError(ValueError):
-    """Operands vary along different axes; whoever records an operation casts them."""
+    """Operands vary along different axes; the recording trace casts them."""
 
     def __init__(self, prim: TagRules, avals: Sequence[Aval]) -> None:
-        super().__init__(prim, avals)       # the text is for those that nobody casts
+        super().__init__(prim, avals)       # the text is made only if nobody casts them
 
     def __str__(self) -> str:
         prim, avals = self.args
@@ -132,15 +133,15 @@ class VaryingError(ValueError):
 def check_varying(prim: TagRules, avals: Sequence[Aval]) -> None:
     """VaryingError unless operands vary along the same axes.
 
-    Those along which one is reduced are so of all, too, unless they vary: else a device would have
-    a whole cotangent for one, and a term for the other.
+    If one operand is reduced along an axis, each other must be reduced or vary along it; otherwise
+    a device would have a full cotangent for one and a term of the sum for the other.
     """
-    common, reduced = None, frozenset()
+    vma, reduced = None, frozenset()
     for a in avals:
         if type(a) is ShapedArray:
-            if common is None:
-                common = a.vma
-            elif a.vma is not common and a.vma != common and prim.spread is not by_body:
+            if vma is None:
+                vma = a.vma
+            elif a.vma is not vma and a.vma != vma and prim.spread is not by_body:
                 raise VaryingError(prim, avals)
             if a.sharded:
                 reduced |= _reduced_axes([a])
@@ -150,12 +151,12 @@ def check_varying(prim: TagRules, avals: Sequence[Aval]) -> None:
 
 
 class ZeroNeededError(ShardingTypeError):
-    """A scalar is combined with a sum that is not taken yet: if it is a literal zero, it is one;
-    whoever records an operation says so."""
+    """A scalar meets an unreduced operand. A literal zero may be typed unreduced, too: the
+    recording trace tries that."""
 
 
 class _IncompatibleError(ShardingTypeError):
-    """Operands are cut in different ways."""
+    """Operands are sharded in different ways."""
 
 
 class MeshMismatchError(ShardingTypeError, ValueError):
@@ -163,7 +164,7 @@ class MeshMismatchError(ShardingTypeError, ValueError):
 
 
 class NoRuleForSumsError(ShardingTypeError, NotImplementedError):
-    """An operation that is not linear has an operand that is a sum not taken yet."""
+    """An operation that is not linear has an unreduced operand."""
 
 
 def _reduced_axes(arrays: Sequence[ShapedArray]) -> frozenset[str]:
@@ -177,15 +178,17 @@ _recast: Any = None
 
 
 def install_casts(pvary: Any, recast: Callable[..., Array]) -> None:
-    """Make `pvary` the cast of a value that is the same along axes of a mesh to one that varies,
-    and `recast(x, axes, start, end, mesh)` the others. Called once, by `lax`.
+    """Install the casts along mesh axes; called once, by `lax`.
+
+    `pvary` casts a value that is the same on all devices to one that varies, and
+    `recast(x, axes, start, end, mesh)` makes the other casts.
     """
     global _pvary, _recast
     _pvary, _recast = pvary, recast
 
 
 def pvary(x: Any, vma: Set[Hashable]) -> Any:
-    """`x`, if it is an array, as a value that varies along the axes `vma`, too."""
+    """`x` cast to vary along the axes `vma`, too; `x` itself if it is no array."""
     if not vma or not isinstance(aval := typeof(x), ShapedArray) or vma <= aval.vma:
         return x
     axes, (unreduced, reduced) = vma - aval.vma, aval.sums
@@ -200,61 +203,62 @@ def pvary(x: Any, vma: Set[Hashable]) -> Any:
 
 
 def vary_alike(operands: Sequence[ArrayLike]) -> list[ArrayLike]:
-    """Operands that vary along the same axes, cast in the current trace where needed."""
+    """The operands, cast in the current trace to vary along the same axes."""
     avals = list(map(typeof, operands))
     arrays = [isinstance(a, ShapedArray) for a in avals]
-    given = [a for x, a, array in zip(operands, avals, arrays, strict=True)
-             if array and not is_literal(x)]
-    vma = frozenset().union(*[a.vma for a in given])
-    reduced = _reduced_axes(given) - vma
-    found = [x if not array else
-             Literal(getattr(x, "raw", x), a.update(vma=vma)) if is_literal(x) else pvary(x, vma)
-             for x, a, array in zip(operands, avals, arrays, strict=True)]
-    terms = [a.sharding for a in given if a.sums[0]]
-    if terms:       # zero is a term of any sum
+    operand_avals = [a for x, a, array in zip(operands, avals, arrays, strict=True)
+                     if array and not is_literal(x)]
+    vma = frozenset().union(*[a.vma for a in operand_avals])
+    reduced = _reduced_axes(operand_avals) - vma
+    cast_operands = [x if not array else
+                     Literal(getattr(x, "raw", x), a.update(vma=vma)) if is_literal(x) else
+                     pvary(x, vma)
+                     for x, a, array in zip(operands, avals, arrays, strict=True)]
+    terms = [a.sharding for a in operand_avals if a.sums[0]]
+    if terms:       # a literal zero may be a term of any sum
         spec = PartitionSpec(unreduced=terms[0].spec.unreduced)
-        found = [Literal(x.raw, x.aval.update(sharding=NamedSharding(terms[0].mesh, spec)))
-                 if type(x) is Literal and not x.raw else x for x in found]
+        cast_operands = [Literal(x.raw, x.aval.update(sharding=NamedSharding(terms[0].mesh, spec)))
+                         if type(x) is Literal and not x.raw else x for x in cast_operands]
     if not reduced:
-        return found
-    mesh = next(a.sharding.mesh for a in given if reduced & a.sums[1])
+        return cast_operands
+    mesh = next(a.sharding.mesh for a in operand_avals if reduced & a.sums[1])
     spec = PartitionSpec(reduced=reduced)
     return [x if not array else
             Literal(x.raw, x.aval.update(sharding=NamedSharding(mesh, spec)))
             if type(x) is Literal else
             _recast(x, reduced.difference(*a.sums), "invarying", "reduced", mesh)
-            for x, a, array in zip(found, avals, arrays, strict=True)]
+            for x, a, array in zip(cast_operands, avals, arrays, strict=True)]
 
 
 def _mesh(prim: TagRules, arrays: Sequence[ShapedArray]) -> AbstractMesh | None:
-    """The mesh of the results, the one around if no operand has any; none of operands that XLA
-    spreads over several."""
+    """The mesh of the results: the operands', or the ambient mesh; None if XLA shards the operands
+    over several meshes."""
     meshes: list[Any] = list(dict.fromkeys([a.sharding.mesh for a in arrays if a.sharded]))
     if len(meshes) > 1 and len({m.shape_tuple for m in meshes}) == 1:
-        # Axis types alone differ. An unsharded array is unsharded under all of them: for example
-        # zeros that a rule makes outside of `auto_axes`, for an operation inside.
+        # The meshes differ in axis types alone. An unsharded array is unsharded on all of them: for
+        # example zeros that a rule makes outside of `auto_axes`, for an operation inside.
         meshes = [m for m in meshes if not m.explicit_axes or any(
             a.sharding.mesh == m and any(a.sharding.spec) for a in arrays)] or meshes[:1]
     if len(meshes) > 1:
         if not any(m.explicit_axes for m in meshes):
             return None
-        around = mesh_of_types.value
+        ambient = mesh_of_types.value
         raise MeshMismatchError(
             f"{prim.name}: operands {_types_text(arrays)} have the meshes "
             f"{', '.join(map(str, meshes))}; one mesh is required; move all operands to it with "
-            f"olympus.device_put. For primitive {prim.name}, context mesh {around} should match "
+            f"olympus.device_put. For primitive {prim.name}, context mesh {ambient} should match "
             "the aval mesh.")
-    around = mesh_of_types.value
+    ambient = mesh_of_types.value
     if meshes:
-        if around is not None and around.size not in (0, meshes[0].size) and (
+        if ambient is not None and ambient.size not in (0, meshes[0].size) and (
                 meshes[0].explicit_axes):
             raise MeshMismatchError(
-                f"For primitive {prim.name}, context mesh {around} should match the aval mesh "
+                f"For primitive {prim.name}, context mesh {ambient} should match the aval mesh "
                 f"{meshes[0]} for shape {_types_text(arrays)}; operands on the mesh around are "
                 "required; leave that mesh, or move them with olympus.device_put.")
         return meshes[0]
     # The ambient mesh decides where operands do not.
-    return None if around is None or around.manual_axes or around.empty else around
+    return None if ambient is None or ambient.manual_axes or ambient.empty else ambient
 
 
 def _result_entries(prim: TagRules, mesh: AbstractMesh, avals: Sequence[Any], outs: Sequence[Aval],
@@ -266,10 +270,10 @@ def _result_entries(prim: TagRules, mesh: AbstractMesh, avals: Sequence[Any], ou
         return [(None,) * a.ndim for a in outs]
     operands = [Operand(a.shape, a.sharding.spec.partitions if a.ndim else (), mesh)
                 for a in avals]
-    given = f"{prim.name}: operands {_types_text(avals)} given; {prim.refuses}"
+    start = f"{prim.name}: operands {_types_text(avals)} given; {prim.refuses}"
     if prim.spread is None:
         if any(e is not None for x in operands for e in x.entries):
-            raise ShardingTypeError(f"{given}the operation does not say how its result is spread; "
+            raise ShardingTypeError(f"{start}the operation does not say how its result is spread; "
                                     "operands that are not cut are required; reshard them.")
         return [(None,) * a.ndim for a in outs]
     try:
@@ -278,35 +282,35 @@ def _result_entries(prim: TagRules, mesh: AbstractMesh, avals: Sequence[Any], ou
             _check_entries(prim.name, mesh, a.shape, entries)
     except ShardingTypeError as error:
         if type(error) is _IncompatibleError:
-            given = given.replace(":", " got incompatible shardings for broadcasting:", 1)
-        more = f" Or say how the result is cut: {prim.settled_by}." if prim.settled_by else ""
-        raise ShardingTypeError(f"{given}{said(error)}{more}") from None
+            start = start.replace(":", " got incompatible shardings for broadcasting:", 1)
+        advice = f" Or say how the result is cut: {prim.settled_by}." if prim.settled_by else ""
+        raise ShardingTypeError(f"{start}{said(error)}{advice}") from None
     return results
 
 
 def _sums(prim: TagRules, arrays: Sequence[ShapedArray], outs: Sequence[Aval],
           results: Sequence[Entries]) -> Sums:
-    """Along which axes results are unreduced, and along which reduced.
+    """The axes along which results are unreduced, and along which they are reduced.
 
-    Operands that are sums not taken yet may be added, moved and scaled; for all else there is a
-    ShardingTypeError. Next to an operand that is reduced along an axis, others that have cotangents
-    must be so, too, or be cut along it: else devices would have whole cotangents for them, and
-    terms for the first.
+    Unreduced operands may be added, moved and scaled; other operations get a ShardingTypeError. If
+    one operand is reduced along an axis, each other operand that has a cotangent must be reduced or
+    sharded along it; otherwise devices would have full cotangents for one and terms for the other.
     """
     specs = [a.sharding.spec for a in arrays]
     if not any(s.unreduced or s.reduced for s in specs):
         return _NO_SUMS
-    given = f"{prim.name}: operands {_types_text(arrays)} given; "
+    start = f"{prim.name}: operands {_types_text(arrays)} given; "
     reduced = frozenset().union(*[s.reduced for s in specs])
     unreduced = frozenset().union(*[s.unreduced for s in specs])
-    terms = [i for i, s in enumerate(specs) if s.unreduced]
-    for i in terms:
+    unreduced_at = [i for i, s in enumerate(specs) if s.unreduced]
+    for i in unreduced_at:
         dtype = arrays[i].dtype
         alike = [j for j, a in enumerate(arrays) if a.dtype == dtype]
         others = [j for j, a in enumerate(arrays) if j != i and a.ndim]
         if not (prim.additive and all(specs[j].unreduced == unreduced for j in alike)
                 and (is_inexact(outs[0].dtype) or not is_inexact(dtype))
-                or terms == [i] and i in prim.linear and (not prim.additive or len(arrays) == 1)
+                or unreduced_at == [i] and i in prim.linear
+                and (not prim.additive or len(arrays) == 1)
                 and all(unreduced <= specs[j].reduced for j in others)):
             kind: Any = ZeroNeededError if prim.additive and any(
                 not arrays[j].ndim and not arrays[j].sharded for j in alike) else ShardingTypeError
@@ -321,16 +325,16 @@ def _sums(prim: TagRules, arrays: Sequence[ShapedArray], outs: Sequence[Aval],
                 why = f"an unreduced rule for {prim.name} is not implemented"
             manual = unreduced.intersection(arrays[i].sharding.mesh.manual_axes)
             raise kind(
-                f"{given}operand {i} is unreduced along {quoted(unreduced)}, and {why}; use "
+                f"{start}operand {i} is unreduced along {quoted(unreduced)}, and {why}; use "
                 f"{'lax.psum' if manual else 'olympus.reshard'} first.")
     for a, s in zip(arrays, specs, strict=True):
         names = frozenset(n for e in s for n in axes_of(e)) | s.reduced | s.unreduced
         if a.sharded and a.ndim and is_inexact(a.dtype) and not reduced <= names:
             raise ShardingTypeError(
-                f"{given}one is reduced along {quoted(reduced)}, and {a} is not, nor is it cut "
+                f"{start}one is reduced along {quoted(reduced)}, and {a} is not, nor is it cut "
                 "along all of these; use olympus.reshard first.")
-    cut = frozenset(n for entries in results for e in entries for n in axes_of(e))
-    return Sums(unreduced, reduced - cut - unreduced)
+    sharded = frozenset(n for entries in results for e in entries for n in axes_of(e))
+    return Sums(unreduced, reduced - sharded - unreduced)
 
 
 def _types_text(avals: Sequence[Aval]) -> str:
@@ -338,7 +342,7 @@ def _types_text(avals: Sequence[Aval]) -> str:
 
 
 def _check_entries(name: str, mesh: AbstractMesh, shape: tuple[int, ...], entries: Entries) -> None:
-    """Whether an array can be cut so: each axis of the mesh is used once and divides its axis."""
+    """Check that each mesh axis is used once, and divides the array's axis that it shards."""
     names = [n for e in entries for n in axes_of(e)]
     twice = dict.fromkeys([n for n in names if names.count(n) > 1])
     if twice:
@@ -354,19 +358,19 @@ def _check_entries(name: str, mesh: AbstractMesh, shape: tuple[int, ...], entrie
 
 
 def merged(operands: Sequence[Operand]) -> Entries:
-    """The entries of arrays of one rank that are combined element by element."""
+    """The common entries of arrays that are combined element by element."""
     out = []
     for i, column in enumerate(zip(*(x.entries for x in operands), strict=True)):
-        cut = dict.fromkeys([e for e in column if e is not None])
-        if len(cut) > 1:
-            raise _IncompatibleError(f"axis {i} is cut along {' and along '.join(map(repr, cut))}; "
-                                     "operands must agree; reshard one.")
-        out.append(next(iter(cut), None))
+        axes = dict.fromkeys([e for e in column if e is not None])
+        if len(axes) > 1:
+            raise _IncompatibleError(f"axis {i} is cut along {' and along '.join(map(repr, axes))};"
+                                     " operands must agree; reshard one.")
+        out.append(next(iter(axes), None))
     return tuple(out)
 
 
 def whole(x: Operand, axes: Sequence[int]) -> None:
-    """Refuse an operand that is cut along these axes."""
+    """Refuse an operand that is sharded along these axes."""
     for i in axes:
         if x.entries[i] is not None:
             raise ShardingTypeError(f"axis {i} is cut along {x.entries[i]!r}; the operation needs "
@@ -377,38 +381,38 @@ def whole(x: Operand, axes: Sequence[int]) -> None:
 
 def elementwise(operands: Sequence[Operand], outs: Sequence[Aval], params: Params
                 ) -> list[Entries]:
-    """Operands of rank 0 are as the others need them."""
+    """The operands' common entries; operands of rank 0 have none."""
     arrays = [x for x in operands if x.shape]
     return [merged(arrays) if arrays else (None,) * a.ndim for a in outs]
 
 
 def same(operands: Sequence[Operand], outs: Sequence[Aval], params: Params) -> list[Entries]:
-    """One result for each operand."""
+    """Each result has the entries of its operand."""
     return [x.entries for x in operands]
 
 
 def by_body(operands: Sequence[Operand], outs: Sequence[Aval], params: Params
          ) -> list[Entries]:
-    """Results are as the body says; `tagged` does not ask."""
+    """The mark of operations whose body types the results: `tagged` does not call it."""
     raise AssertionError
 
 
 def as_inferred(operands: Sequence[Operand], outs: Sequence[Aval], params: Params
                 ) -> list[Entries]:
-    """Results are cut as `infer` says, which a user gave; whole where it says nothing."""
+    """The entries that a user's abstract evaluation gave; unsharded where it gave none."""
     return [a.sharding.spec.partitions if isinstance(a, ShapedArray) and a.sharded
             else (None,) * getattr(a, "ndim", 0) for a in outs]
 
 
 def as_first(operands: Sequence[Operand], outs: Sequence[ShapedArray], params: Params
              ) -> list[Entries]:
-    """Axes stay, though their sizes may change: pad, slice, windows, splits."""
+    """The first operand's entries, though sizes may change: pad, slice, windows, splits."""
     return [operands[0].entries] * len(outs)
 
 
 def leading(operands: Sequence[Operand], outs: Sequence[ShapedArray], params: Params
             ) -> list[Entries]:
-    """The last axes come or go: the bytes of an element, the words of a key."""
+    """Entries of leading axes; last axes come or go: bytes of an element, words of a key."""
     x = merged(operands)
     for a in outs:
         whole(operands[0], range(a.ndim, len(x)))
@@ -417,7 +421,7 @@ def leading(operands: Sequence[Operand], outs: Sequence[ShapedArray], params: Pa
 
 def broadcast(operands: Sequence[Operand], outs: Sequence[Aval], params: Params
               ) -> list[Entries]:
-    """New axes are not cut."""
+    """New axes are unsharded."""
     entries: list[Entry] = [None] * outs[0].ndim
     for e, d in zip(operands[0].entries, params["broadcast_dimensions"], strict=True):
         entries[d] = e
@@ -437,13 +441,13 @@ def without(entries: Entries, axes: Sequence[int]) -> Entries:
 
 def squeeze(operands: Sequence[Operand], outs: Sequence[Aval], params: Params
             ) -> list[Entries]:
-    """Entries of the other axes."""
+    """The entries of the axes that stay."""
     return [without(operands[0].entries, params["dimensions"])]
 
 
 def reshape(operands: Sequence[Operand], outs: Sequence[Aval], params: Params
             ) -> list[Entries]:
-    """Groups of axes with one product keep theirs: from the slowest axis on, as far as it goes."""
+    """Groups of old and new axes with equal products share their mesh axes, slowest axis first."""
     x, shape = operands[0], outs[0].shape
     if not any(e is not None for e in x.entries):
         return [(None,) * len(shape)]
@@ -454,8 +458,8 @@ def reshape(operands: Sequence[Operand], outs: Sequence[Aval], params: Params
     #
     #     (6 | 4, 5)  ->  (2, 3 | 20)
     #
-    # Inside a group the cut must come first: blocks of a later axis are not contiguous, and no axis
-    # of the result is cut that way (`open_end`: an axis that is not cut has been passed).
+    # Inside a group sharded axes must come first: blocks of a later axis are not contiguous, and no
+    # sharding of the result gives them (`open_end`: the group has an unsharded axis by now).
     old = [(n, e) for n, e in zip(x.shape, x.entries, strict=True)
            if not definitely_equal(n, 1)]
     new = [n for n in shape if not definitely_equal(n, 1)]
@@ -479,31 +483,31 @@ def reshape(operands: Sequence[Operand], outs: Sequence[Aval], params: Params
 
 
 def _dealt(mesh: AbstractMesh, names: Sequence[str], sizes: Sequence[DimSize]) -> list[Entry]:
-    """Mesh axes dealt to axes of these sizes, each filled before the next."""
+    """Entries that give mesh axes to axes of these sizes, each filled before the next."""
     if len(sizes) == 1:
         return [entry_of(names)]
     out, names = [], list(names)
     for n in sizes:
-        mine: list[Any] = []
+        names_of_axis: list[Any] = []
         while names and n > 1:
             n, left = divmod(n, mesh.shape[names[0]])
             if left:
                 raise ShardingTypeError(f"the mesh axis {names[0]!r} does not divide an axis that "
                                         "is split; reshard the operand.")
-            mine.append(names.pop(0))
-        out.append(entry_of(mine))
+            names_of_axis.append(names.pop(0))
+        out.append(entry_of(names_of_axis))
     return out
 
 
 def concatenate(operands: Sequence[Operand], outs: Sequence[Aval], params: Params
                 ) -> list[Entries]:
-    """Operands must agree, also where they are joined."""
+    """The operands' common entries, along the joined axis, too."""
     return [merged(operands)]
 
 
 def stack(operands: Sequence[Operand], outs: Sequence[Aval], params: Params
           ) -> list[Entries]:
-    """The new axis is not cut."""
+    """The new axis is unsharded."""
     entries = list(merged(operands))
     entries.insert(params["axis"], None)
     return [tuple(entries)]
@@ -511,23 +515,24 @@ def stack(operands: Sequence[Operand], outs: Sequence[Aval], params: Params
 
 def unstack(operands: Sequence[Operand], outs: Sequence[Aval], params: Params
             ) -> list[Entries]:
-    """The axis that goes must be whole."""
+    """The entries of the other axes; the axis that goes must be unsharded."""
     whole(operands[0], [params["axis"]])
     return [without(operands[0].entries, [params["axis"]])] * len(outs)
 
 
 def reduce(operands: Sequence[Operand], outs: Sequence[Aval], params: Params
            ) -> list[Entries]:
-    """Parts along a reduced axis are added up, and the result's type has no trace of them."""
+    """The entries of the axes that stay: devices combine their parts along a reduced axis."""
     axes = params["axes"] if "axes" in params else params["dimensions"]
     return [without(merged([x for x in operands if x.shape]), axes)] * len(outs)
 
 
 def contract(operands: Sequence[Operand], outs: Sequence[ShapedArray], params: Params
              ) -> list[Entries]:
-    """Batch axes, then the free axes of both. Contracted axes may be cut in one operand.
+    """Entries of batch axes, then of both operands' free axes.
 
-    They may be in both, alike, along axes whose terms of the sum devices keep.
+    Contracted axes may be sharded in one operand. They may be sharded in both, alike, along mesh
+    axes for which `out_sharding` leaves the result unreduced.
     """
     (lhs, rhs), ((lc, rc), (lb, rb)) = operands, params["dimension_numbers"]
     try:
@@ -537,22 +542,22 @@ def contract(operands: Sequence[Operand], outs: Sequence[ShapedArray], params: P
         raise ShardingTypeError("dot_general requires lhs batch dimensions and rhs batch "
                                 "dimensions to have the consistent sharding: "
                                 f"{said(error)}") from None
-    kept = params["out_sharding"] or frozenset()
+    unreduced = params["out_sharding"] or frozenset()
     for i, j in zip(lc, rc, strict=True):
-        mine, its = lhs.entries[i], rhs.entries[j]
-        if mine is not None and its is not None and not (
-                mine == its and kept.issuperset(axes_of(mine))):
-            why = "Contracting dimensions are sharded" if mine == its else (
+        lhs_entry, rhs_entry = lhs.entries[i], rhs.entries[j]
+        if lhs_entry is not None and rhs_entry is not None and not (
+                lhs_entry == rhs_entry and unreduced.issuperset(axes_of(lhs_entry))):
+            why = "Contracting dimensions are sharded" if lhs_entry == rhs_entry else (
                 "dot_general requires contracting dimensions to have consistent sharding")
             raise ShardingTypeError(
-                f"{why}: the contracted axes are cut along {mine!r} and {its!r}, so that how the "
-                "result is cut is open; reshard one.")
+                f"{why}: the contracted axes are cut along {lhs_entry!r} and {rhs_entry!r}, so "
+                "that how the result is cut is open; reshard one.")
     return [(*batch, *without(lhs.entries, (*lc, *lb)), *without(rhs.entries, (*rc, *rb)))]
 
 
 def gather(operands: Sequence[Operand], outs: Sequence[Aval], params: Params
            ) -> list[Entries]:
-    """Axes that are taken whole keep their entries; batches are cut as in either operand."""
+    """Axes that are taken whole keep their entries; batches have the entries of either operand."""
     (x, indices), dims, sizes = operands, params["dimension_numbers"], params["slice_sizes"]
     whole(x, [i for i in dims.start_index_map if not definitely_equal(sizes[i], x.shape[i])])
     rest = iter(_index_entries(x, indices, dims.operand_batching_dims,
@@ -564,7 +569,7 @@ def gather(operands: Sequence[Operand], outs: Sequence[Aval], params: Params
 
 def _index_entries(x: Operand, indices: Operand, batch: Sequence[int], places: Sequence[int]
                    ) -> list[Entry]:
-    """Entries of the axes of indices but the last: batches only may be cut."""
+    """Entries of the axes of indices but the last; only batches may be sharded."""
     whole(indices, [i for i in range(len(indices.shape)) if i not in places])
     entries = list(indices.entries[:-1])
     for i, place in zip(batch, places, strict=True):
@@ -575,7 +580,7 @@ def _index_entries(x: Operand, indices: Operand, batch: Sequence[int], places: S
 
 def scatter(operands: Sequence[Operand], outs: Sequence[Aval], params: Params
             ) -> list[Entries]:
-    """The inverse of `gather`: the result is spread as the operand, or as whole windows are."""
+    """The inverse of `gather`: the entries of the operand, or of updates that are whole windows."""
     (x, indices, updates), dims = operands, params["dimension_numbers"]
     batch = _index_entries(x, indices, dims.operand_batching_dims,
                            dims.scatter_indices_batching_dims)
@@ -616,7 +621,7 @@ def update_slice(operands: Sequence[Operand], outs: Sequence[ShapedArray], param
 
 
 def along(name: str) -> Callable[..., list[Entries]]:
-    """The rule of operations that need the axis `params[name]` whole: sort, cumulative sums."""
+    """The rule of operations that need the axis `params[name]` unsharded: sort, cumulative sums."""
     def rule(operands: Sequence[Operand], outs: Sequence[ShapedArray], params: Params
              ) -> list[Entries]:
         for x in operands:
@@ -628,7 +633,7 @@ def along(name: str) -> Callable[..., list[Entries]]:
 
 def matrix(operands: Sequence[Operand], outs: Sequence[Aval], ranks: Sequence[int]
            ) -> list[Entries]:
-    """Leading axes are batches, the last ones (`ranks` per operand) must be whole."""
+    """Leading axes are batches; the last `ranks[i]` axes of operand i must be unsharded."""
     batches = []
     for x, rank in zip(operands, ranks, strict=True):
         n = len(x.shape) - rank
@@ -640,7 +645,7 @@ def matrix(operands: Sequence[Operand], outs: Sequence[Aval], ranks: Sequence[in
 
 def convolve(operands: Sequence[Operand], outs: Sequence[Aval], params: Params
              ) -> list[Entries]:
-    """Images may be cut along batch and space; kernels and features must be whole."""
+    """Images may be sharded along batch and space; kernels and features must not."""
     (x, kernel), dims = operands, params["dimension_numbers"]
     whole(kernel, range(len(kernel.shape)))
     whole(x, [dims.lhs_spec[1]])

@@ -1,14 +1,14 @@
-"""Templates: the equations of a library function are kept, and written again at like calls.
+"""Templates: the equations of a library function, kept and written again at equal calls.
 
-A library function's operations depend on the types of its operands, on its other arguments and on
-the Context, and on nothing else. So the first call under a staging trace runs the function, and the
-equations that it left are a `Template`; later calls write those equations with fresh variables, at
-a microsecond each, under the caller's line and scope. The program is the same to the letter, save
+A library function's operations depend only on the types of its operands, on its other arguments and
+on the Context. So the first call under a staging trace runs the function and keeps the equations
+that it recorded as a `Template`. Later calls write these equations with fresh variables, at a
+microsecond each, under the caller's line and scope. The program is the same to the letter, save
 that equal constants are one.
 
-A call is left to the function itself where an argument is neither a value of this trace nor a plain
-constant (a list, a function, an array that is known), and a recording is no template where it
-warned, had effects or reads a value of another trace.
+The function runs itself if an argument is neither a value of this trace nor a plain constant (a
+deep list, a function, an array). A recording is no template if it warned, had effects or read a
+value of another trace.
 """
 
 from __future__ import annotations
@@ -37,57 +37,59 @@ _user_frame = source.user_frame
 _bound = attrgetter("_bound")
 new: Any = object.__new__
 
-# By function, Context, types of operands and the other arguments; None: not to be kept.
+# By function, Context, types of operands and the other arguments; None: the function runs itself.
 _templates: Memo = Memo(4096)
-# Equal values of these types are the same argument, and no value of another type equals one.
+# Types whose values are keys themselves: no value of another type equals one.
 _exact = KnownTypes(str, type(None), type, Literal)
-_plain = frozenset((int, bool, str, type(None)))    # and of these within their type
+_plain = frozenset((int, bool, str, type(None)))    # types whose values are keys beside their type
 _by_bits = frozenset((float, complex))
-_DEEP = 4       # lists within lists
+_DEEP = 4       # a list in so many lists is not looked into
 # Primitive, places of operands, aval or avals of results, params, names of scopes.
 _Equation: TypeAlias = "tuple[Primitive, list[int], Any, Params, tuple[Name, ...]]"
 
 
 def call(trace: Trace, fun: Callable[..., PyTree], args: Sequence[object],
          kwargs: Mapping[str, object]) -> PyTree:
-    """The result of `fun`, a function of the library, under a trace that ends in a program."""
+    """The result of `fun`, a library function, under a trace that records."""
     key: list[Hashable] = [fun, current_context()]
     operands: list[Any] = []
     own = trace if type(trace) is StagingTrace else None
     if not _note(args, own, key, operands):
         return fun(*args, **kwargs)
     if kwargs:
-        key.append((*kwargs,))      # as one: no text that is given by position passes for a name
+        key.append((*kwargs,))      # a tuple, so that no positional text looks like a name
         if not _note(kwargs.values(), own, key, operands):
             return fun(*args, **kwargs)
     if len(operands) > 1 and len({*map(id, operands)}) < len(operands):
         places = {id(x): i for i, x in enumerate(operands)}
-        key.append(tuple([places[id(x)] for x in operands]))     # which of them are the same
-    found = _templates.get(whole := tuple(key), _templates)
-    if found is _templates:
+        key.append(tuple([places[id(x)] for x in operands]))     # which operands are one object
+    template = _templates.get(whole := tuple(key), _templates)
+    if template is _templates:
         if own is not None:
             return _record(own, whole, operands, fun, args, kwargs)
-        found = _templates[whole] = _staged(fun, args, kwargs)
-    if found is None:
+        template = _templates[whole] = _staged(fun, args, kwargs)
+    if template is None:
         return fun(*args, **kwargs)
     if own is not None:
-        return found.write(own, operands)
-    # The user's strict options do not speak inside of library functions. Rules of custom functions
-    # among the equations would hear them when bound here.
-    asked = numpy_dtype_promotion.value != "standard" or numpy_rank_promotion.value != "allow"
-    return fun(*args, **kwargs) if asked else found.bind(operands)
+        return template.write(own, operands)
+    # The user's strict options do not apply inside of library functions, but they would to custom
+    # rules among the equations that `bind` binds here.
+    strict = numpy_dtype_promotion.value != "standard" or numpy_rank_promotion.value != "allow"
+    return fun(*args, **kwargs) if strict else template.bind(operands)
 
 
 def by_identity(kind: type[T]) -> type[T]:
-    """Class decorator: objects of this class are constants; each equals itself only."""
+    """Class decorator: objects of this class are constant arguments, compared by identity."""
     _exact.keep(kind)
     return kind
 
 
 def _note(args: Iterable[Any], own: StagingTrace | None, key: list[Hashable],
           operands: list[Tracer], depth: int = 0) -> bool:
-    """Add arguments to the key, and tracers among them (of the trace `own`, or of any) to the
-    operands. False where one is for the function itself: also a list that is deep, or in itself.
+    """Add arguments to the key, and tracers (of the trace `own`, or of any) to the operands.
+
+    False for an argument that has no key: the function must run itself. So must it for a list that
+    is deep, or contains itself.
     """
     for a in args:
         kind = type(a)
@@ -118,7 +120,7 @@ def _note(args: Iterable[Any], own: StagingTrace | None, key: list[Hashable],
 
 
 def _meet(kind: type) -> bool:
-    """Whether values of a type that was not met before are constants: dtypes, primitives."""
+    """Whether values of a new type are constants: dtypes, enums, primitives."""
     if issubclass(kind, (type, np.dtype, enum.Enum, Primitive)):
         _exact.meet(kind)
         return True
@@ -126,9 +128,9 @@ def _meet(kind: type) -> bool:
 
 
 class Template:
-    """The equations of a call; each operand is a place in the list of all values.
+    """The equations of a call, whose operands are indices into the list of all values.
 
-    That list begins with the operands of the call, the literals and the constants.
+    The list begins with the operands of the call, the literals and the constants.
     """
 
     __slots__ = ("eqns", "literals", "consts", "height", "result", "tree")
@@ -144,7 +146,7 @@ class Template:
         for const in self.consts:
             values.append(trace.atom(const))
         line, scope, record = trace.source or _user_frame(3), ctx.scope, trace.eqns.append
-        at, note = values.__getitem__, values.append
+        at, append = values.__getitem__, values.append
         for prim, places, aval, params, names in self.eqns:
             eqn = new(OlympusprEqn)
             eqn.primitive, eqn.params, eqn.effects, eqn.source = prim, params, NO_EFFECTS, line
@@ -157,7 +159,7 @@ class Template:
                 var = new(Var)
                 var.aval = aval
                 eqn.outvars = [var]
-                note(var)
+                append(var)
             record(eqn)
         if self.height > trace.height:
             trace.height = self.height
@@ -170,7 +172,6 @@ class Template:
                 out._trace, out._bound, out.aval = trace, values[i], values[i].aval
                 results.append(out)
         return results[0] if self.tree is None else tree_unflatten(self.tree, results)
-
 
     def bind(self, operands: Sequence[Array]) -> PyTree:
         """Bind the equations' operations to values in the current trace, and return the result."""
@@ -193,11 +194,11 @@ class Template:
 def _record(trace: StagingTrace, key: tuple[object, ...], operands: list[JitTracer],
             fun: Callable[..., PyTree], args: Sequence[object], kwargs: Mapping[str, object]
             ) -> PyTree:
-    """Run the function, and keep its equations as the template of such calls."""
+    """Run the function, and keep its equations as a template."""
     start, before, warned = len(trace.eqns), len(trace.consts), source.warned.count
     result = fun(*args, **kwargs)
     inputs = [x._bound for x in operands]
-    # Nobody can tell of a variable which of two tracers it was. Other calls can.
+    # Two tracers of one variable: the equations do not say which one they read, so none are kept.
     if len(set(inputs)) == len(set(map(id, operands))):
         new = itertools.islice(reversed(trace.consts.values()), len(trace.consts) - before)
         _templates[key] = None if source.warned.count != warned else _template(
@@ -208,14 +209,14 @@ def _record(trace: StagingTrace, key: tuple[object, ...], operands: list[JitTrac
 
 def _staged(fun: Callable[..., PyTree], args: Sequence[object], kwargs: Mapping[str, object]
             ) -> Template | None:
-    """The template of a call in a trace that is above others; None also where it fails."""
+    """The template of a call under a transformation; None also where the function fails."""
     operands: list[Tracer] = []
     _note([*args, *kwargs.values()], None, [], operands)
 
     def recorded(*tracers: JitTracer) -> tuple[tuple[()], Template | None]:
         left = iter(tracers)
-        given = _with_tracers([*args, *kwargs.values()], left)
-        result = fun(*given[:len(args)], **dict(zip(kwargs, given[len(args):], strict=True)))
+        traced = _with_tracers([*args, *kwargs.values()], left)
+        result = fun(*traced[:len(args)], **dict(zip(kwargs, traced[len(args):], strict=True)))
         trace = ctx.trace
         return (), _template(trace, [x._bound for x in tracers],
                              {var: value for value, var in trace.consts.values()}, trace.eqns,
@@ -225,7 +226,7 @@ def _staged(fun: Callable[..., PyTree], args: Sequence[object], kwargs: Mapping[
     source.warned.silent = True     # the function itself will warn
     try:
         stage(record := WithAux(recorded), [x.aval for x in operands])
-    except Exception:   # the function itself will name the fault in the caller's arguments
+    except Exception:   # the function itself will raise it, with the caller's arguments
         return None
     finally:
         source.warned.silent = outer
@@ -233,7 +234,7 @@ def _staged(fun: Callable[..., PyTree], args: Sequence[object], kwargs: Mapping[
 
 
 def _with_tracers(a: Any, left: Iterator[Tracer]) -> Any:
-    """An argument with others in place of its tracers."""
+    """An argument with the next tracers of `left` in place of its own."""
     if isinstance(a, Tracer):
         return next(left)
     return type(a)([_with_tracers(item, left) for item in a]) if type(a) in (list, tuple) else a
@@ -241,9 +242,9 @@ def _with_tracers(a: Any, left: Iterator[Tracer]) -> Any:
 
 def _template(trace: StagingTrace, inputs: Sequence[Var], known: Mapping[Var, ArrayLike],
               recorded: Sequence[OlympusprEqn], scope: Scope, result: object) -> Template | None:
-    """The template of recorded equations; None where they are more than a program of `inputs`.
+    """The template of recorded equations; None if they depend on more than `inputs` and constants.
 
-    Constants of theirs are among the `known` ones.
+    `known`: variables of constants, with their values.
     """
     if type(result) is JitTracer:
         leaves, tree = [result], None
@@ -252,16 +253,16 @@ def _template(trace: StagingTrace, inputs: Sequence[Var], known: Mapping[Var, Ar
     if any(eqn.effects for eqn in recorded) or any(
             type(x) is not JitTracer or x._trace is not trace for x in leaves):
         return None
-    made = {var for eqn in recorded for var in eqn.outvars}
-    read = dict.fromkeys([*[v for eqn in recorded for v in eqn.invars if v not in made],
-                          *[x._bound for x in leaves if x._bound not in made]])
-    literals = [v for v in read if type(v) is Literal]
-    consts = [v for v in read if type(v) is not Literal and v not in inputs]
+    results = {var for eqn in recorded for var in eqn.outvars}
+    inputs_read = dict.fromkeys([*[v for eqn in recorded for v in eqn.invars if v not in results],
+                                 *[x._bound for x in leaves if x._bound not in results]])
+    literals = [v for v in inputs_read if type(v) is Literal]
+    consts = [v for v in inputs_read if type(v) is not Literal and v not in inputs]
     if any(var not in known or isinstance(known[var], Tracer) for var in consts):
         return None
-    first = [*inputs, *literals, *consts]
-    places = {atom: i for i, atom in enumerate(first)}
-    steps, height, count = [], 0, len(first)
+    values = [*inputs, *literals, *consts]
+    places = {atom: i for i, atom in enumerate(values)}
+    steps, height, count = [], 0, len(values)
     for eqn in recorded:
         names = eqn.ctx.names[len(scope.names):]
         outs = [v.aval for v in eqn.outvars]

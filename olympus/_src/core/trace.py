@@ -45,16 +45,16 @@ class Trace:
     True
     """
 
-    # Alive from when it is made until its transformation has ended. A tracer of a trace that is not
-    # alive, or that another thread made, has leaked: `check_usable`.
-    # `recorded`: whether its operations end in a program, not in values; `watched` whether somebody
-    # looks at each operation on the way, and at the line it comes from.
+    # alive: until the transformation ends. A tracer whose trace is not alive, or belongs to another
+    #   thread, has leaked (`check_usable`).
+    # recorded: whether operations end in a program, in place of values.
+    # watched: whether an option looks at each operation and at its source line.
     __slots__ = ("alive", "thread", "parent", "recorded", "watched", "__weakref__")
-    # The primitive and params of the call with a derivative rule that runs below: its operands are
-    # all that it may have of this trace.
+    # The primitive and params of a call with a derivative rule, while the rule runs below. The rule
+    # may read nothing of this trace but the call's operands.
     waits_for: Any = None
     evaluates = False       # whether operations run at once
-    compiled: Callable[..., Callable[[list[Array]], list[Array]]]   # of those: runs a program
+    compiled: Callable[..., Callable[[list[Array]], list[Array]]]   # where they do: runs a program
 
     def __init__(self, parent: Trace | None = None) -> None:
         self.alive, self.thread, self.parent = True, threading.get_ident(), parent
@@ -63,18 +63,17 @@ class Trace:
 
     @property
     def main(self) -> Trace:
-        """The trace itself: what libraries tell traces apart by."""
+        """The trace itself; libraries compare traces by this attribute."""
         return self
 
-    # Traces form a chain by `parent`. `process` is called on the current trace only, and hands on
-    # by making its parent current, for the parent's `process` as well as for rules. For vmap inside
-    # grad:
+    # Traces form a chain by `parent`. `process` is called on the current trace only. It makes its
+    # parent current before it calls the parent's `process` or a rule. For vmap inside grad:
     #
     #     bind ──► BatchTrace ──► JVPTrace ──► TapeTrace ──► EvalTrace
     #     ctx.trace moves along, and back in a `finally` of each
     #
-    # So a rule binds as if it stood outside the transformation that runs it, and an exception
-    # leaves every trace as it found it.
+    # So a rule binds outside of the transformation that runs it, and an exception leaves
+    # `ctx.trace` unchanged.
     def process(self, prim: Any, args: tuple, params: Params) -> Any:
         """The result (or list of results) of binding `prim` under this trace."""
         raise NotImplementedError
@@ -85,8 +84,8 @@ class Trace:
         raise NotImplementedError
 
 
-# Part of the key of C++'s calls: a jitted function that is called while another is traced must come
-# to us, even if its arguments are arrays. Whoever runs a user's function under a new trace sets it.
+# Part of the key of C++'s calls: a jitted function that is called while another function is traced
+# must enter Python, even if its arguments are arrays. `enter` sets it.
 TRACING = lib.Config("olympus_tracing", False, include_in_jit_key=True)
 
 
@@ -100,8 +99,8 @@ def enter(trace: object) -> Iterator[object]:
     depth = ctx.depth
     if depth >= GIVEN:
         make_room(depth + 1)    # may raise: nothing is entered yet
-    # As it was found: a rule runs in the parent's trace, but still while the user's function is
-    # traced. Outermost nothing is, whatever an interrupt has left.
+    # `leave` restores the flag: a rule runs in the parent's trace, but the user's function is still
+    # being traced. At depth 0 the flag is unset, whatever an interrupt has left in it.
     tracing = (depth > 0 and TRACING.value) or lib.config_unset
     outer = chain(
         starmap(setattr, ((ctx, "trace", ctx.trace), (ctx, "depth", depth),
@@ -109,7 +108,7 @@ def enter(trace: object) -> Iterator[object]:
         map(TRACING.set_local, (tracing,)),
         map(mesh_of_types.set_local, (mesh_of_types.get_local(),)))
     try:
-        # Read from the class it is the base trace, on which C++ may run jitted functions by itself.
+        # The class attribute is the base trace, under which C++ may run jitted functions by itself.
         TRACING.set_local(trace is not ThreadState.trace or lib.config_unset)
         ctx.trace, ctx.depth = trace, depth + 1
     except BaseException:
@@ -118,8 +117,8 @@ def enter(trace: object) -> Iterator[object]:
     return outer
 
 
-# Undoes `enter`, and puts back the scope, the axes and the mesh, too; belongs into a `finally`. An
-# interrupt comes before C code or after it, so that no state is put back in part.
+# Undoes `enter`, and restores the scope, the axes and the mesh; call it in a `finally`. It is one
+# call of C code, which an interrupt cannot split.
 leave: Callable[[Iterator[object]], object] = functools.partial(deque, maxlen=0)
 
 
@@ -140,11 +139,11 @@ class Tracer(ArrayBase):
     """
 
     __slots__ = ("_trace", "aval", "__weakref__")
-    _known = True   # whether it stands for a value that there is when the function runs
+    _known = True   # whether its value exists when the user's function runs
     # NumPy's operators give way to ours: `ndarray + tracer` is the tracer's `__radd__`.
     __array_priority__ = 1000
-    # `==` is elementwise, so tracers are no keys: tables go by `id`, and somebody keeps the tracer
-    # alive as long as the entry.
+    # `==` is elementwise, so tracers cannot be keys: tables have their `id` as key, and keep the
+    # tracer alive as long as the entry.
     __hash__ = None
 
     def __init__(self, trace: Trace, aval: ShapedArray) -> None:
@@ -152,31 +151,31 @@ class Tracer(ArrayBase):
         self.aval: ShapedArray = aval
 
     def _is_traced_array(self) -> bool:
-        """Asked by jaxlib's metaclass: is this an instance of `olympus.Array`?"""
+        """Whether this is an instance of `olympus.Array`; jaxlib's metaclass asks."""
         return isinstance(self.aval, ShapedArray)
 
     def _origin(self) -> str:
-        """One sentence on where the value came from, for error messages."""
+        """The value's origin as a sentence of an error message."""
         return ""
 
     def _unknown_because(self) -> str:
-        """A sentence on what its value depends on, for error messages, or nothing."""
+        """The arguments or lines that the value depends on, as a sentence of a message, or ""."""
         return ""
 
     def _setting(self) -> str:
-        """Which function is being traced, and for what: a clause of messages, or nothing."""
+        """The traced function and the transformation, as a clause of a message, or ""."""
         return ""
 
     def _may_be_static(self) -> bool:
-        """Whether the function is traced with static arguments, so that this could be one."""
+        """Whether the transformation takes static arguments, so that this value could be one."""
         return False
 
     def _known_value(self) -> Array | None:
-        """The value itself where the trace knows it (grad, jvp), else None."""
+        """The value where the trace knows it (grad, jvp); None otherwise."""
         return None
 
     def _differentiated(self) -> bool:
-        """Whether it has a tangent, which a Python number made of it would not."""
+        """Whether it has a tangent, which would be lost in a Python number."""
         return False
 
     shape = property(attrgetter("aval.shape"), doc="Tuple of axis sizes.")
@@ -230,8 +229,8 @@ class Tracer(ArrayBase):
 
     def __getattr__(self, name: str) -> Any:
         """Raise for an attribute that arrays have and tracers cannot; the message says why."""
-        # Asked only after the usual look-up has failed, so names that exist cost nothing.
-        if name.startswith("_"):    # libraries look for methods of protocols: no text is made
+        # Python calls this only after the usual look-up has failed: names that exist cost nothing.
+        if name.startswith("_"):    # libraries probe for protocols: no message is formatted
             raise AttributeError(name)
         if not self.aval.is_array:
             return self.aval.attribute_of(self, name)
@@ -269,10 +268,10 @@ VALUE_REMEDY = "keep the computation in olympus.numpy, or do this outside the tr
 CAST_REMEDY = "try using `x.astype({})`, or do this outside the transformed function"
 PRINT_REMEDY = "print it with olympus.debug.print, whose format is filled in when the program runs"
 
-# Why a value is not known, as `_unknown_because` begins where a static argument would help.
+# The beginning of `_unknown_because` where a static argument would help.
 DEPENDS = "This concrete value was not available in Python because it depends on the value"
 
-# Python's requests, in the words that users of the field look for.
+# Python's requests, in JAX's words, which users search for.
 ATTEMPTED = "Abstract tracer value encountered where concrete value is expected:"
 ATTEMPTS = {"bool": "Attempted boolean conversion of",
             "__index__": "The __index__() method was called on"}
@@ -286,13 +285,13 @@ def printed_name(tracer: Tracer) -> str:
 
 
 def describe(tracer: Tracer, here: str = "") -> str:
-    """`a traced value float32[3] (class, origin; setting)`: how messages name a tracer.
+    """`a traced value float32[3] (class, origin; setting)`: a tracer in messages.
 
-    The origin does not repeat the line `here`, which the message says besides.
+    The origin leaves out the line `here`, which the message names elsewhere.
     """
     origin = tracer._origin().removesuffix(f" at {here}")
-    known = ", ".join(filter(None, [printed_name(tracer), origin]))
-    return f"a traced value {tracer.aval} ({'; '.join(filter(None, [known, tracer._setting()]))})"
+    origins = ", ".join(filter(None, [printed_name(tracer), origin]))
+    return f"a traced value {tracer.aval} ({'; '.join(filter(None, [origins, tracer._setting()]))})"
 
 
 def _concrete(tracer: Tracer, error: type, what: str, remedy: str) -> Array:
@@ -303,18 +302,18 @@ def _concrete(tracer: Tracer, error: type, what: str, remedy: str) -> Array:
     if what in ATTEMPTS and tracer._may_be_static() and (not why or why.startswith(DEPENDS)):
         remedy += STATIC_REMEDY
     frame = source.user_frame()
-    here = source.summarize(frame)
+    place = source.summarize(frame)
     if what == "bool":
         instead = frame and _rewriting.instead_of_branching(source.location(frame))
         remedy = f"{instead}\n  {remedy}" if instead else remedy
     raise error(f"{what}(): {ATTEMPTS.get(what, ATTEMPTED)} traced array with shape "
-                f"{tracer.aval}.\n  {why}It is {describe(tracer, here)}\n  given at {here};\n"
+                f"{tracer.aval}.\n  {why}It is {describe(tracer, place)}\n  given at {place};\n"
                 "  a concrete value is required, because Python needs it while the program is "
                 f"still being traced;\n  {remedy}.")
 
 
 def _constant(tracer: Tracer, what: str, remedy: str = VALUE_REMEDY) -> Array:
-    """The value of a tracer for what keeps all of it: not where its derivative would be lost."""
+    """The value of a tracer; an error if it is differentiated, since the tangent would be lost."""
     if tracer._differentiated():
         raise errors.ConcretizationTypeError(
             f"{what}(): {ATTEMPTED} {describe(tracer)} at "
@@ -325,12 +324,12 @@ def _constant(tracer: Tracer, what: str, remedy: str = VALUE_REMEDY) -> Array:
 
 
 def check_usable(tracer: Tracer) -> None:
-    """Raise UnexpectedTracerError if the tracer cannot be used where the program is.
+    """Raise UnexpectedTracerError if the tracer cannot be used here and now.
 
     Its trace has ended, belongs to another thread, or waits for a function with a derivative rule.
     """
     trace = tracer._trace
-    # The thread first: the rest of a trace changes while its own thread runs.
+    # The thread first: the trace's own thread may change all other attributes meanwhile.
     if trace.thread != threading.get_ident():
         raise _leaked(tracer, "in another thread than the one that traces it; a trace belongs to "
                       "one thread; pass concrete arrays between threads, or start the "
@@ -359,7 +358,7 @@ def _leaked(tracer: Tracer, why: str) -> errors.UnexpectedTracerError:
 
 def _foreign_aval(x: Any) -> ShapedArray:
     """The aval of a value that has no `aval` attribute."""
-    # By exact type first, which is a look-up; subclasses of numbers and of registered classes last.
+    # The exact type first, which is one look-up; base classes last.
     kind = type(x)
     if kind in SCALAR_TYPES:
         aval = scalar_aval(kind)
@@ -382,19 +381,19 @@ def _foreign_aval(x: Any) -> ShapedArray:
             return FOREIGN_AVALS[base](x)
         if base in SCALAR_TYPES:
             return scalar_aval(base)
-    if (given := array_method(x)) is not None:
-        return typeof(given())
+    if (as_array := array_method(x)) is not None:
+        return typeof(as_array())
     raise TypeError(f"typeof: a value of type {kind.__module__}.{kind.__qualname__} given: "
                     f"{clipped(x)};\n  an array, a NumPy array or a Python number is required;\n  "
                     "convert it with olympus.numpy.asarray, or mark the argument static.")
 
 
 SCALAR_TYPES = frozenset((bool, int, float, complex))
-# A dimension is a value too: a literal that is a number once it is known.
+# A symbolic dimension is a value, too: a literal whose number is known later.
 FOREIGN_AVALS: dict[type, Callable[[Any], Any]] = {SymbolicDim: lambda _: scalar_aval(int)}
 
 
-#: The class of references, once there are any: see `core/cells.py`, which adds it.
+#: The class of references, which `core/cells.py` adds when it is imported.
 REFERENCES: set[type] = set()
 
 
@@ -410,16 +409,16 @@ def typeof(x: object) -> ShapedArray:
     >>> olympus.typeof(1.0)
     ShapedArray(float32[], weak_type=True)
     """
-    # Nearly all operands are arrays and tracers, which have one: trying is faster than asking.
+    # Nearly all operands are arrays and tracers, which have one: `try` is faster than `hasattr`.
     try:
         return x.aval  # pyright: ignore[reportAttributeAccessIssue]
     except AttributeError:
-        pass        # not the context of the error below
+        pass        # leave the handler: this error is no context of the next
     return _foreign_aval(x)
 
 
 def is_literal(x: object) -> bool:
-    """Whether `x` is a rank-0 constant that programs write down in place."""
+    """Whether `x` is a rank-0 constant, which programs contain as a literal."""
     kind = type(x)
     return kind is Literal or kind in SCALAR_TYPES or isinstance(x, (np.generic, SymbolicDim))
 
@@ -442,11 +441,11 @@ def valid_olympustype(x: object) -> bool:
 
 
 def is_array(x: ArrayLike) -> TypeGuard[Array]:
-    """Whether `x` is an array or tracer, which an operation without effect may return as it is."""
+    """Whether `x` is an array or tracer: an operation that changes nothing may return it."""
     return hasattr(x, "aval") and type(x) is not Literal
 
 
 def literal(value: ArrayLike | SymbolicDim, dtype: np.dtype, weak_type: bool = False
             ) -> Literal:
-    """A Python or NumPy scalar as a constant of the given dtype: a Literal."""
+    """The Literal of a Python or NumPy scalar, in the given dtype."""
     return Literal(value, make_aval((), dtype, weak_type))

@@ -1,4 +1,4 @@
-"""Outputs of functions with rules vary along the axes of a mesh along which arguments do."""
+"""Outputs of functions with rules vary along the mesh axes along which their arguments vary."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ..types.avals import Aval, ShapedArray
 
 
 class Apart:
-    """The axes of a mesh along which outputs vary, as vmap's mapped outputs do: see `Batched`.
+    """The mesh axes along which outputs vary; `Batched` is the same for mapped axes.
 
-    They are the arguments' axes, as far as nothing is recorded, from here on, that makes a value
-    alike along one (a sum over devices). An output that does not depend on an argument would be
-    one value for all devices otherwise, whose cotangent is the sum of theirs before a rule sees it.
+    They are the arguments' axes, except for axes along which an operation (a sum over devices) that
+    is recorded from now on makes a value equal. Otherwise the cotangent of an output that depends
+    on no argument would be summed over devices before the rule gets it.
     """
 
     __slots__ = ("vma", "eqns", "start")
@@ -32,14 +32,14 @@ class Apart:
         self.start = len(self.eqns)
 
     def varying(self, outs: list[Array]) -> list[Array]:
-        """The outputs, cast where they have to vary."""
+        """The outputs, cast to vary along these axes."""
         if not self.vma or all(self.vma <= _varies(typeof(x)) for x in outs):
             return outs
-        alike: set[Any] = set()
+        reduced_axes: set[Any] = set()
         for eqn in self.eqns[self.start:]:
-            taken = frozenset().union(*[_varies(v.aval) for v in eqn.invars])
-            alike |= taken.difference(*[_varies(v.aval) for v in eqn.outvars])
-        return [pvary(x, self.vma - alike) for x in outs]
+            operand_axes = frozenset().union(*[_varies(v.aval) for v in eqn.invars])
+            reduced_axes |= operand_axes.difference(*[_varies(v.aval) for v in eqn.outvars])
+        return [pvary(x, self.vma - reduced_axes) for x in outs]
 
 
 def _varies(aval: Aval) -> frozenset[Hashable]:

@@ -1,7 +1,7 @@
-"""composite: a named operation that a function defines, which compilers may recognise by its name.
+"""composite: a named operation with a definition, which compilers may recognise by its name.
 
-Lowering keeps it as one `stablehlo.composite`, unless sizes are symbolic. Derivatives and vmap work
-on the definition: the derived program is no longer the operation that the name promises.
+Lowering emits one `stablehlo.composite`, unless sizes are symbolic. Derivatives and vmap transform
+the definition: their programs no longer compute the operation of that name.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class CompositeOp(Defined):
     def lower(self, b: Builder, *args: IrValue, olympuspr: ClosedOlympuspr, name: str, version: int,
               attributes: tuple[tuple[str, str], ...]) -> list[IrValue]:
         if not all(is_static(aval.shape) for aval in (*b.avals_in, *b.avals_out)):
-            return b.call_inline(olympuspr, args)   # XLA gives a definition no sizes
+            return b.call_inline(olympuspr, args)   # XLA does not refine a definition's sizes
         return b.composite(olympuspr, args, name, version, dict(attributes))
 
     def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
@@ -91,7 +91,7 @@ def composite(decomposition: Callable[P, R], name: str, version: int = 0
                 f"composite {name}: Found an Olympus Tracer as a constant in the decomposition for "
                 f"the composite op '{name}': it closes over {describe(tracers[0])}; traced "
                 "values are operands of the operation; pass it as a positional argument.")
-        # Sorted, as the order of keywords does not make another operation; None is left out.
+        # Sorted, because the order of keywords means nothing; None is left out.
         outs = composite_p.bind(*leaves, olympuspr=closed, name=name, version=version,
                                 attributes=tuple((k, v) for k, v in sorted(texts.items()) if v))
         return tree_unflatten(with_aux.aux, outs)
@@ -100,7 +100,7 @@ def composite(decomposition: Callable[P, R], name: str, version: int = 0
 
 
 def attribute_text(what: str, value: object) -> str:
-    """A Python value as MLIR writes it; "" for None."""
+    """The MLIR text of a Python value; "" for None."""
     if isinstance(value, Tracer):
         raise errors.UnexpectedTracerError(
             f"{what} is {describe(value)}: Found an Olympus Tracer as an attribute in the "
@@ -108,7 +108,7 @@ def attribute_text(what: str, value: object) -> str:
             "positional argument.")
     if value is None:
         return ""
-    # MLIR knows few escapes, but any byte may be written in hex.
+    # MLIR has few escapes, but takes any byte in hex.
     if isinstance(value, str):
         return '"' + "".join(c if c.isalnum() or c in " _-.,:/" else "".join(
             f"\\{byte:02X}" for byte in c.encode()) for c in value) + '"'
@@ -136,7 +136,7 @@ def _key(what: str, key: object) -> str:
 
 
 def _number_text(what: str, array: np.ndarray) -> str:
-    """A NumPy scalar or array, bit for bit."""
+    """The MLIR text of a NumPy scalar or array, bit for bit."""
     kind = dtypes.scalar_kind(array.dtype)
     if kind not in "biuf":
         raise TypeError(f"{what} is {array.dtype}; real numbers are required.")

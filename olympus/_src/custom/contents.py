@@ -1,4 +1,4 @@
-"""Rules of functions whose references have become contents."""
+"""Custom rules of functions whose references were discharged: operands are their contents."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _refs: Any = lazy_module("olympus._src.lax.refs")       # where there are refere
 
 
 def state_of(x: Reference) -> object:
-    """The content of a cell, or how much is recorded around a traced reference."""
+    """A reference's state, for `is_written`: a cell's content, or the length of the recording."""
     return x._value if type(x) is Ref else len(x._trace.eqns) if is_ref(x) else None
 
 
 def is_written(ref: Reference, before: Reference) -> bool:
-    """Whether a reference was written since it had this state."""
+    """Whether a reference was written since it had the state `before`."""
     if type(ref) is Ref:
         return ref._value is not before
     return any(e.kind != "read" and eqn.invars[e.index] is ref._bound
@@ -37,11 +37,11 @@ def is_written(ref: Reference, before: Reference) -> bool:
 
 
 class WithContents(Rules):
-    """The rules of a function whose references are contents: it returns those that it writes.
+    """The rules of a discharged function, which returns the contents that it writes.
 
-    `cells` has for each operand the number of its reference, or None; two operands may be one.
-    `new` flags those whose contents are results, behind the function's own; `sources` has the
-    places of references themselves, as `discharge` takes them.
+    cells: per operand, the number of its reference, or None; two operands may be one reference.
+    new: flags of operands whose contents are results, after the function's own.
+    sources: the indices of the references themselves, as in `discharge`.
     """
 
     __slots__ = ("code", "identity", "own", "rules", "cells", "new", "sources")
@@ -67,9 +67,9 @@ class WithContents(Rules):
 
     def contents(self, what: str, given: Sequence[Reference], before: Sequence[object]
                  ) -> list[Array]:
-        """What references hold once the rule has run; `before` is by `state_of`.
+        """The contents of the written references after the rule; `before` is by `state_of`.
 
-        ValueError if the rule has written one that the function does not.
+        ValueError if the rule has written a reference that the function does not write.
         """
         returned = {None, *compress(self.cells, self.new)}
         for x, was, k in zip(given, before, self.cells, strict=True):
@@ -82,7 +82,7 @@ class WithContents(Rules):
         return [_refs.get_p.bind(x, view=_refs.WHOLE) for x in compress(given, self.new)]
 
     def check_still(self, what: str, active: Sequence[bool]) -> None:
-        """ValueError if a content has a derivative, unknown to the user's rules."""
+        """ValueError if a content has a derivative, which users' rules do not handle."""
         if any(k is not None and a for k, a in zip(self.cells, active, strict=True)):
             raise ValueError(
                 f"{what}: a reference that holds a differentiated value is read or written by a "
@@ -91,24 +91,24 @@ class WithContents(Rules):
 
 
 class JvpWithContents(WithContents):
-    """The contents of `custom_jvp`."""
+    """The rules of `custom_jvp` on contents."""
 
     __slots__ = ()
 
     def __call__(self, primals: Sequence[Array], tangents: Sequence[Tangent]) -> WithTangents:
         self.check_still("custom_jvp", [type(t) is not Zero for t in tangents])
-        given = self.referred(primals)
-        before = list(map(state_of, given))
-        outs, out_tangents = self.rules(given, [
+        refs = self.referred(primals)
+        before = list(map(state_of, refs))
+        outs, out_tangents = self.rules(refs, [
             Zero(typeof(x).to_tangent_aval()) if k is not None else t
-            for x, t, k in zip(given, tangents, self.cells, strict=True)])
-        found = self.contents("custom_jvp", given, before)
-        return [*outs, *found], [*out_tangents,
-                                 *[Zero(typeof(x).to_tangent_aval()) for x in found]]
+            for x, t, k in zip(refs, tangents, self.cells, strict=True)])
+        contents = self.contents("custom_jvp", refs, before)
+        return [*outs, *contents], [*out_tangents,
+                                    *[Zero(typeof(x).to_tangent_aval()) for x in contents]]
 
 
 class VjpWithContents(WithContents):
-    """The contents of `custom_vjp`."""
+    """The rules of `custom_vjp` on contents."""
 
     __slots__ = ()
 
@@ -117,9 +117,9 @@ class VjpWithContents(WithContents):
         given = self.referred(primals)
         before = list(map(state_of, given))
         outs, res, bwd = self.rules(given, perturbed)
-        found = self.contents("custom_vjp", given, before)
-        # A reference among the residuals is the one from outside; one that was made in a body is
-        # its content there, which bwd may read.
+        contents = self.contents("custom_vjp", given, before)
+        # A residual that is a reference from outside stays that reference; for one that was made in
+        # a body, bwd gets the content at that time.
         outside: dict[int, Any] = {
             id(x): primals[i] for x, i in zip(given, self.sources, strict=True) if i is not None}
         res = [outside.get(id(x), x) for x in res]
@@ -135,18 +135,18 @@ class VjpWithContents(WithContents):
             given = pulled(bwd, res, kept, cts, self.names[-1]) if any(kept) else bwd(res, cts)
             return [ct if zero is None else zero for ct, zero in zip(given, still, strict=True)]
 
-        return [*outs, *found], res, back
+        return [*outs, *contents], res, back
 
 
 def pulled(bwd: Backward, res: Sequence[Array], kept: Sequence[bool], cts: Sequence[Tangent],
            name: str) -> list[Tangent]:
-    """The cotangents of a bwd that gets references for the residuals that `kept` flags.
+    """The cotangents by bwd, which gets new references for the residuals that `kept` flags.
 
-    The references themselves were made in a body that has run, so none of them may be written.
+    The original references were made in a body that has ended, so bwd may not write to them.
     """
     run = flat_backward(bwd, len(res), [ct if type(ct) is Zero else None for ct in cts])
-    given = [*res, *[ct for ct in cts if type(ct) is not Zero]]
-    avals: list[Any] = [*map(typeof, given)]
+    operands = [*res, *[ct for ct in cts if type(ct) is not Zero]]
+    avals: list[Any] = [*map(typeof, operands)]
     avals[:len(res)] = [ref_aval(typeof(x)) if k else typeof(x)
                         for x, k in zip(res, kept, strict=True)]
     closed, consts = closure_convert(stage(run, avals))
@@ -159,13 +159,13 @@ def pulled(bwd: Backward, res: Sequence[Array], kept: Sequence[bool], cts: Seque
                 "pass it or close over it.")
     return merged(run.aux, eval_closed(
         discharge(closed, [a.mutable and i >= len(consts)
-                           for i, a in enumerate(closed.in_avals)]), *consts, *given))
+                           for i, a in enumerate(closed.in_avals)]), *consts, *operands))
 
 
 def linear_of_contents(prim: Primitive, ins: Sequence[Reference], params: Params) -> list[Array]:
-    """The tangents of a call of `custom_vjp`, some of whose residuals are cells.
+    """The tangents of a call of `custom_vjp` with cells among its residuals.
 
-    Its `bwd` gets the references for which they stand; of those made in a body the contents.
+    `bwd` gets the references for which the cells stand, or contents of references made in a body.
     """
     cells = list(map(is_cell, ins))
     values = [x._stands_for if cell and x._stands_for is not None else x
@@ -178,35 +178,35 @@ def linear_of_contents(prim: Primitive, ins: Sequence[Reference], params: Params
 
 
 class VmapWithContents(WithContents):
-    """The contents of `custom_vmap`: the rule gets references, whole ones where they are mapped."""
+    """The rule of `custom_vmap` on contents: it gets references to all elements of mapped ones."""
 
     __slots__ = ()
-    rules: Any      # of custom_vmap
+    rules: Any      # a rule of `custom_vmap`
     num_leading = property(lambda self: self.rules.num_leading)
 
     def decides(self, mapped: Sequence[bool]) -> bool:
-        """Whether the rule is to be used, from which operands are mapped."""
+        """Whether the rule applies, given flags of mapped operands."""
         return self.rules.decides(mapped)
 
     def seal(self) -> None:
-        """The call is staged: values that the user's rule closes over will be gone later."""
+        """Note that the call is staged, so values that the rule closes over end before it runs."""
         self.rules.seal()
 
     def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Array]
                  ) -> tuple[list[Array], list[bool]]:
-        given = self.referred(args)
-        before = list(map(state_of, given))
-        outs, flags = self.rules(size, batched, given)
-        found = self.contents("custom_vmap", given, before)
-        return [*outs, *found], [*flags, *compress(batched, self.new)]
+        refs = self.referred(args)
+        before = list(map(state_of, refs))
+        outs, flags = self.rules(size, batched, refs)
+        contents = self.contents("custom_vmap", refs, before)
+        return [*outs, *contents], [*flags, *compress(batched, self.new)]
 
 
 _BY_NAME = {kind.__name__: kind for kind in (JvpWithContents, VjpWithContents, VmapWithContents)}
 
 
 def discharged(prim: CustomCall, ins: Sequence[Reference], params: Params) -> list[Array]:
-    """The results of a call on cells: as one on contents, whose rules are on contents, too."""
-    # A rule that calls its own function may give it references that were made above it.
+    """The results of a call on cells, as a call on contents with rules on contents."""
+    # A rule that calls its own function may give it references that a trace above made.
     above = {id(x): (x, Ref(_refs.get_p.bind(x, view=_refs.WHOLE), ctx.trace))
              for x in ins if made_above(x)}
     ins = [above[id(x)][1] if id(x) in above else x for x in ins]
@@ -222,9 +222,9 @@ def discharged(prim: CustomCall, ins: Sequence[Reference], params: Params) -> li
             numbers_of.get(id(x)) for x in ins], new, places)
     outs = ctx.trace.process_custom(prim, prim.function(pure), rules,
                                     tuple(numbers(map(content, ins))), rest)
-    changed = [*compress(ins, new)]
-    outs = put_back(changed, outs)
+    written_cells = [*compress(ins, new)]
+    outs = put_back(written_cells, outs)
     for ref, cell in above.values():
-        if any(cell is x for x in changed):
+        if any(cell is x for x in written_cells):
             _refs.swap_p.bind(ref, cell._value, view=_refs.WHOLE)
     return outs

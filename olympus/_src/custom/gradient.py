@@ -29,7 +29,7 @@ from .vjp import custom_vjp
 
 
 class _Converted:
-    """A function as a program and the values it closes over, which are its pytree leaves."""
+    """A function as a program with the values that it closes over, which are pytree leaves."""
 
     __slots__ = ("program", "consts", "in_tree", "out_tree")
 
@@ -55,7 +55,7 @@ register_pytree_node(
 
 def _stage(what: str, fun: Callable[..., PyTree], args: tuple
            ) -> tuple[Body, list[ArrayLike], PyTreeDef]:
-    """The staged function, the flat arguments and their structure."""
+    """The staged function, its flat arguments and their structure."""
     leaves, avals, tree = flatten(what, args)
     return stage_body(fun, tree, avals), leaves, tree
 
@@ -94,8 +94,8 @@ def custom_gradient(fun: Callable[P, tuple[R, Callable[..., PyTree]]]) -> Callab
             return rule(tree_unflatten(out_tree, [
                 next(cts) if has_tangent(typeof(x)) else None for x in leaves]))
 
-        # The rule is staged while its closed-over values are alive: they are leaves of
-        # `_Converted`, a pytree, and so residuals like any others.
+        # Stage the rule while the values that it closes over are alive: as leaves of the pytree
+        # `_Converted` they become residuals.
         body = stage_body(wraps(rule)(flat_rule), tree_structure(tuple(active)), active)
         return out, _Converted(body.program, body.consts, tree_structure(tuple(active)),
                                body.out_tree)
@@ -136,19 +136,20 @@ def closure_convert(fun: Callable[..., R], *example_args: PyTree
     # Constants that are not traced, or have no derivative, stay inside.
     hoisted = [isinstance(c, Tracer) and has_tangent(typeof(c))
                for c in body.consts]
-    moved: list[Any] = [c for c, h in zip(body.consts, hoisted, strict=True) if h]
-    kept = [c for c, h in zip(body.consts, hoisted, strict=True) if not h]
+    traced: list[Any] = [c for c, h in zip(body.consts, hoisted, strict=True) if h]
+    inside = [c for c, h in zip(body.consts, hoisted, strict=True) if not h]
     num_args = len(example_args)
 
     def converted(*args: PyTree) -> PyTree:
-        if len(args) != num_args + len(moved):
+        if len(args) != num_args + len(traced):
             raise TypeError("closure_convert: The inputs to the closure produced by "
                             f"closure_convert of {name_of(fun)} must be {num_args} arguments and "
-                            f"then {len(moved)} values that it closed over; {len(args)} are given.")
-        consts = merged(hoisted, args[num_args:], kept)
+                            f"then {len(traced)} values that it closed over; {len(args)} are "
+                            "given.")
+        consts = merged(hoisted, args[num_args:], inside)
         return _Converted(body.program, consts, in_tree, body.out_tree)(*args[:num_args])
 
-    return converted, moved
+    return converted, traced
 
 
 class LinearCall(HasBodies):
@@ -170,13 +171,15 @@ class LinearCall(HasBodies):
         t_consts, _, t_res, t_lin = cut(tangents, nf, nt, nr)
         out = self.bind(*primals, **params)
         zeros = [Zero(typeof(x).to_tangent_aval()) for x in lin]
-        # In consts and residuals it is as nonlinear as the callee; in the others it is its own.
+        # The callee may be nonlinear in consts and residuals: differentiate it. In the linear
+        # arguments the derivative is this operation itself.
         t_out: list[Tangent]
         _, t_out = jvp_flat(lambda *xs: eval_closed(params["callee"], *xs),
                             [*f_consts, *res, *lin], [*t_consts, *t_res, *zeros])
         if any(type(t) is not Zero for t in t_lin):
-            own = self.bind(*primals[:nf + nt + nr], *map(instantiate, t_lin), **params)
-            t_out = [x if type(t) is Zero else add(t, x) for t, x in zip(t_out, own, strict=True)]
+            linear = self.bind(*primals[:nf + nt + nr], *map(instantiate, t_lin), **params)
+            t_out = [x if type(t) is Zero else add(t, x)
+                     for t, x in zip(t_out, linear, strict=True)]
         return out, t_out
 
     def partial_eval(self, tape: TapeTrace, args: Sequence[Array], unknown: Sequence[bool],
@@ -187,7 +190,8 @@ class LinearCall(HasBodies):
                   transpose: ClosedOlympuspr, num_callee_consts: int, num_transpose_consts: int,
                   num_res: int) -> Sequence[Cotangent]:
         f_consts, t_consts, res, lin = cut(args, num_callee_consts, num_transpose_consts, num_res)
-        # Both programs, and their consts, change places: transposed twice it is the original.
+        # The programs and their consts change places: the transpose of the transpose is the
+        # original.
         found = self.bind(*t_consts, *f_consts, *res, *map(instantiate, cts), callee=transpose,
                           transpose=callee, num_callee_consts=num_transpose_consts,
                           num_transpose_consts=num_callee_consts, num_res=num_res)

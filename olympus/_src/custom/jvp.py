@@ -1,4 +1,4 @@
-"""custom_jvp: a function whose tangents a rule of the user computes."""
+"""custom_jvp: a function whose tangents a user's rule computes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class custom_jvp(Ruled[P, R]):
 
     Args:
       fun: the function; its arguments and result are pytrees of arrays.
-      nondiff_argnums: positions of arguments that are passed to the rule as they are, in front.
+      nondiff_argnums: positions of arguments without derivative, which the rule gets first.
       nondiff_argnames: the same by name.
 
     >>> import olympus
@@ -74,7 +74,7 @@ class custom_jvp(Ruled[P, R]):
                 raise TypeError(f"custom_jvp {name_of(self.fun)}: defjvps has {len(jvps)} rules; "
                                 f"one is required for each of {len(primals)} arguments; pass None "
                                 "where the derivative is zero.")
-            # The decorated function itself: derivatives of the rules come from the rules, too.
+            # Call the decorated function, so that higher derivatives come from the rules, too.
             call: Any = self
             out = call(*primals)
             total = None
@@ -118,32 +118,32 @@ def _tangent(what: str, path: str, x: Array, t: Any) -> Tangent:
     """A rule's tangent of one output, checked."""
     aval = typeof(x).to_tangent_aval()
     if type(t) in (SymbolicZero, Zero):
-        found, t = t.aval, Zero(aval)
+        given, t = t.aval, Zero(aval)
     else:
-        found = typeof(t)
-    if not alike(found, aval):
+        given = typeof(t)
+    if not alike(given, aval):
         raise TypeError("Custom JVP rule must produce primal and tangent outputs with "
                         f"corresponding shapes and dtypes.\n  Expected {aval} (tangent type of "
-                        f"{typeof(x)}) but got {found}.\n  {at(path)}{what}.")
-    # An integer output has no derivative: the rule's tangent for it is dropped.
+                        f"{typeof(x)}) but got {given}.\n  {at(path)}{what}.")
+    # An integer output has no derivative: drop the rule's tangent.
     return Zero(aval) if is_float0(aval) else t if type(t) is Zero else pvary(t, aval.vma)
 
 
 class _StagedJvp(Rules):
-    """A rule that is a program. Inputs: tracers that it closes over, arguments, tangents."""
+    """A rule as a program. Inputs: tracers that it closes over, arguments, tangents."""
 
     __slots__ = ("program", "still", "still_out", "own", "_found")
 
     def __init__(self, rule: Rules) -> None:
         super().__init__(rule)
-        self.program: Any = None    # all known once it is staged
+        self.program: Any = None    # `stage` sets these
         self.still: Sequence[Zero | None] = ()
         self.still_out: Sequence[Zero | None] = ()
         self.own, self._found = (0, 0), []
 
     def stage(self, rule: Rules, avals: Sequence[ShapedArray]) -> list[Tracer]:
-        """Stage the rule for arguments of these avals; the tracers that it closes over."""
-        # Every argument that can have a tangent has one here, be it zeros: one program serves all
+        """Stage the rule for arguments of these avals; return the tracers that it closes over."""
+        # Every argument that can have a tangent gets one, perhaps zeros: one program serves all
         # calls.
         t_avals = [a.to_tangent_aval() for a in avals]
         self.still = [Zero(a) if is_float0(a) else None for a in t_avals]
@@ -154,12 +154,12 @@ class _StagedJvp(Rules):
         return self._found
 
     def place(self, consts: Sequence[Tracer]) -> None:
-        """Take all of `consts` in front."""
+        """Make `consts` the leading inputs of the program."""
         self.program = with_consts(self.program, self._found, consts)
         self.own, self._found = (0, len(consts)), []
 
     def __call__(self, primals: Sequence[Array], tangents: Sequence[Tangent]) -> WithTangents:
-        # The consts in front come with zero tangents: `differentiate` sees to that.
+        # The leading consts have zero tangents (`differentiate` makes them so).
         out = eval_closed(self.program, *primals, *[
             instantiate(t) for t, z in zip(tangents[self.own[1]:], self.still, strict=True)
             if z is None])

@@ -1,8 +1,8 @@
-"""custom_partitioning: functions that say themselves how they run on the parts of their operands.
+"""custom_partitioning: functions whose user says how they run on parts of their operands.
 
     traced      `custom_partitioning` with the whole function as its body
     one device  the body
-    several     a custom call with a rule for Shardy, which spreads operands and results; XLA's
+    several     a custom call with a rule by which Shardy shards operands and results; XLA's
                 partitioner then asks `partition` for the program of one device's parts
 """
 
@@ -35,10 +35,10 @@ from .sharding_rules import SdyShardingRule, parse_rule, rule_attribute
 
 
 class CustomPartitioning(Primitive):
-    """params: partitioner, one call's function, with how it runs on parts."""
+    """params: partitioner, the functions of one call."""
 
     multiple_results = True
-    jvp = transpose = vmap = None       # users give the function those
+    jvp = transpose = vmap = None       # users give these to the function
 
     def inferred(self, avals: Sequence[ShapedArray], params: Params) -> list[ShapedArray]:
         return params["partitioner"].whole.out_avals
@@ -66,11 +66,12 @@ class CustomPartitioning(Primitive):
 
 
 custom_partitioning_p = CustomPartitioning("custom_partitioning")
-# Which axes are spread alike: a rule, its text, or a function that returns one of these.
+# The axes that are sharded alike: a rule, its text, or a function that returns one of these.
 SpreadAlike = SdyShardingRule | str | Callable[..., object] | None
 
+
 class Partitioner:
-    """One call's trees, static arguments and functions of the user's."""
+    """The pytree structures, static arguments and user's functions of one call."""
 
     def __init__(self, owner: custom_partitioning[..., PyTree], whole: ClosedOlympuspr,
                  static: tuple[object, ...], in_tree: PyTreeDef, out_tree: PyTreeDef) -> None:
@@ -85,7 +86,7 @@ class Partitioner:
 
     def rule(self, operands: list[IrType], results: list[IrType], mesh: object
              ) -> SdyShardingRule | None:
-        """The rule for Shardy, which a function may make of the types."""
+        """The rule for Shardy; a user's function may make it of the types."""
         rule, options = self.sharding_rule, {}
         if callable(rule):
             rule = rule(*self.static, mesh, operands, results)
@@ -105,7 +106,7 @@ class Partitioner:
 
 
 class Parts:
-    """The program of one device's parts, once XLA knows what these are."""
+    """Makes the program of one device's parts when XLA knows these."""
 
     def __init__(self, partitioner: Partitioner, mesh: Mesh | None, devices: tuple[Device, ...],
                  platform: str) -> None:
@@ -114,7 +115,7 @@ class Parts:
 
     def __call__(self, args: Sequence[lib.WholeArray], results: Sequence[lib.WholeArray]
                  ) -> tuple[bytes, list[Any], list[Any]]:
-        """(the module of one device, how it takes its operands, how it leaves its results)."""
+        """(the module of one device, the tilings of its operands, the tilings of its results)."""
         p = self.partitioner
         ins = tree_unflatten(p.in_tree, list(map(self._struct, args)))
         outs = tree_unflatten(p.out_tree, list(map(self._struct, results)))
@@ -137,7 +138,7 @@ class Parts:
         return lower_part(closed, p.name, self.platform, mesh, self.devices), wanted_in, wanted_out
 
     def _own_mesh(self) -> Mesh:
-        """The program's mesh, or one with a single axis that no specification names."""
+        """The program's mesh, or a mesh with a single axis that no spec names."""
         return self.mesh or Mesh(np.array(self.devices), "devices")
 
     def _struct(self, x: lib.WholeArray) -> ShapeDtypeStruct:

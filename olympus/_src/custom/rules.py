@@ -1,8 +1,8 @@
 """The core of custom_jvp and custom_vjp: one call of a Python function with derivative rules.
 
-The primitives here never see `process` while the function is still Python: `Trace.process_custom`
-runs the function or its rule on the trace's own values, so Python control flow in both works.
-Staging alone makes a body; values of outer traces that function or rule close over become operands.
+A call goes to `Trace.process_custom`, which runs the function or its rule on the trace's own
+values, so Python control flow works in both. Only staging makes a body; values of outer traces that
+the function or a rule closes over become operands.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import inspect
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from itertools import compress
-from types import CellType, FunctionType, MethodType
+from types import FunctionType, MethodType
 from typing import Any, Generic, NoReturn
 
 import numpy as np
 
 from ..base.source import filter_traceback
 from ..base.typing import Array, ArrayLike, MappedAxis, P, Params, PyTree, R, Reference, T
-from ..base.util import WithAux, lazy_module, name_of, wraps
+from ..base.util import WithAux, has_content, lazy_module, name_of, wraps
 from ..control.bodies import check_aliases, with_leading
 from ..control.groups import HasBodies
 from ..core.context import ThreadState, ctx
@@ -27,7 +27,7 @@ from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, Var, numbers
 from ..core.primitive import Cotangent, Linear, Primitive, Tangent, Transposed, Zero, with_zeros
 from ..core.staging import closure_convert, passing, stage
-from ..core.trace import REFERENCES, Trace, Tracer, typeof
+from ..core.trace import REFERENCES, Tracer, typeof
 from ..devices.array import array_from_numpy
 from ..interpreters.batching import BatchTrace, axis_of_tangents, to_axis
 from ..interpreters.checks import Checks
@@ -86,10 +86,10 @@ def zero_from_primal(val: PyTree, symbolic_zeros: bool = False) -> PyTree:
 
     Args:
       val: pytree of arrays and numbers.
-      symbolic_zeros: whether to return records without numbers.
+      symbolic_zeros: whether to return `SymbolicZero` objects in place of arrays.
 
     Returns:
-      For each leaf an array of its shape and the dtype of its tangents (float0 of integers), or a
+      For each leaf an array of its shape and of its tangents' dtype (float0 for integers), or a
       `SymbolicZero`.
 
     >>> from olympus.custom_derivatives import zero_from_primal
@@ -117,7 +117,7 @@ class Named:
 
 
 def results(outs: Sequence[Array]) -> list[Array]:
-    """Results of an evaluated program for users: literals as arrays, as scalars in a trace."""
+    """Results of a program, for users: literals become arrays, under a trace numbers."""
     if ctx.trace is ThreadState.trace:
         return list(map(result_array, outs))
     return numbers(outs)
@@ -132,7 +132,7 @@ def check_pair(what: str, out: object, content: str) -> tuple[PyTree, PyTree]:
 
 
 def check_structure(what: str, required: PyTree, found: PyTree, meaning: str) -> None:
-    """TypeError naming the paths where two pytree structures differ."""
+    """TypeError if two pytree structures differ, with the paths."""
     if tree_structure(required) == tree_structure(found):
         return
     places = "; ".join(explain_mismatch(required, found)[:4])
@@ -140,7 +140,7 @@ def check_structure(what: str, required: PyTree, found: PyTree, meaning: str) ->
 
 
 class CustomFunction(Generic[P, R]):
-    """Base of the decorators: their knowledge of the function and of one call's arguments."""
+    """Base of the decorators: a function, and the positions of its arguments."""
 
     what = ""
     __name__: str
@@ -178,8 +178,8 @@ class CustomFunction(Generic[P, R]):
                              f"{', '.join(parameters)}.")
         return tuple(sorted(n + count if n < 0 else n for n in nums))
 
-    # The function's attributes show through. `fun` itself is excepted: while it is not set, looking
-    # it up would not end.
+    # The function's attributes show through, except for `fun`: before that is set, the look-up
+    # would recur without an end.
     def __getattr__(self, name: str) -> Any:
         if name == "fun" or (name.startswith("__") and name.endswith("__")):
             raise AttributeError(name)
@@ -196,8 +196,8 @@ class CustomFunction(Generic[P, R]):
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
             raise self._unresolved(str(error)) from None
-        bound.apply_defaults()      # one that is skipped has a position in front of later ones
-        # Of keyword-only parameters the function has the defaults itself.
+        bound.apply_defaults()      # a skipped parameter may stand before given ones
+        # Keyword-only parameters that are not given keep the function's own defaults.
         placeless = [name for name in bound.kwargs if name in kwargs]
         if placeless:
             raise self._unresolved("The following keyword arguments could not be resolved to "
@@ -214,75 +214,62 @@ def _as_names(names: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def closed_over(*values: object, references: bool = False) -> list[Tracer]:
-    """Tracers (and references) that values are or hold: in pytrees, and closures of functions."""
-    # A search of what can be reached, not a proof: a tracer in a global, or in an object that is no
-    # pytree, is not found.
-    found: list[Tracer] = []
+    """The tracers (and references) in values: in pytrees, and in closures of functions."""
+    # The search is not complete: it does not find tracers in globals, or in objects that are no
+    # pytrees.
+    tracers: list[Tracer] = []
     seen: set[int] = set()
-    todo: list[Any] = list(values)
-    while todo:
-        value = todo.pop()
+    pending: list[Any] = list(values)
+    while pending:
+        value = pending.pop()
         if id(value) in seen:
             continue
         seen.add(id(value))
         if isinstance(value, Tracer) or (references and type(value) in REFERENCES):
-            found.append(value)
+            tracers.append(value)
         elif isinstance(value, FunctionType):
-            todo += [c.cell_contents for c in value.__closure__ or () if _filled(c)]
-            todo += (value.__defaults__ or ()) + tuple((value.__kwdefaults__ or {}).values())
+            pending += [c.cell_contents for c in value.__closure__ or () if has_content(c)]
+            pending += (value.__defaults__ or ()) + tuple((value.__kwdefaults__ or {}).values())
             if references:
-                todo += _cells.globals_with_references(value)
+                pending += _cells.globals_with_references(value)
         elif isinstance(value, MethodType):
             owner = value.__self__
-            todo += [value.__func__, owner, *getattr(owner, "__dict__", {}).values()]
+            pending += [value.__func__, owner, *getattr(owner, "__dict__", {}).values()]
         elif isinstance(value, functools.partial):
-            todo += [value.func, *value.args, *value.keywords.values()]
+            pending += [value.func, *value.args, *value.keywords.values()]
         elif isinstance(value, CustomFunction):
-            todo += vars(value).values()
+            pending += vars(value).values()
         elif callable(getattr(value, "__wrapped__", None)):
-            todo.append(value.__wrapped__)
+            pending.append(value.__wrapped__)
         elif not isinstance(value, _LEAVES):
-            todo += tree_leaves(value)
-    return found
+            pending += tree_leaves(value)
+    return tracers
 
 
 _LEAVES = (str, bytes, int, float, complex, type(None), np.ndarray, np.generic, type,
            inspect.Signature)
 
 
-def _filled(cell: CellType) -> bool:
-    try:
-        cell.cell_contents  # noqa: B018
-    except ValueError:
-        return False
-    return True
-
-
-def depends_on(x: object, trace: Trace) -> bool:
-    """Whether a tracer is one of the trace's, or holds one."""
-    if not isinstance(x, Tracer):
-        return False
-    if x._trace is trace:
-        return True
-    # A tracer of a trace above holds one of a trace below as its value: JVP's has _primal and
-    # _tangent, vmap's has _val.
-    values = (getattr(x, slot, None) for slot in ("_primal", "_tangent", "_val"))
-    return any(depends_on(y, trace) for y in values)
+def depends_on(x: object, trace: BatchTrace) -> bool:
+    """Whether a tracer belongs to a vmap, or to an inner vmap that maps such a tracer."""
+    while isinstance(x, BatchTracer):
+        if x._trace is trace:
+            return True
+        x = x._val
+    return False
 
 
 def run_batched(trace: BatchTrace, fun: Callable[..., Sequence[Array]], vals: Sequence[ArrayLike],
                 dims: Sequence[int | None]) -> tuple[list[Array], list[int | None]]:
-    """Run `fun` under an existing vmap trace, placed above the current one.
+    """Run `fun` under an existing vmap trace, which is put above the current one.
 
-    The trace is the original vmap's, not a new one, so that its tracers which `fun` closes over are
-    recognised; rules run it again later, above another trace, even after vmap returned.
+    Function and rules may close over the trace's tracers, so a new trace would not do. Rules run
+    later, above another trace, perhaps after vmap has returned.
     """
-    #   at the call            when the rule runs (in a backward pass, say)
-    #     vmap's trace           vmap's trace      the same object, made alive again
+    #   at the call            when the rule runs (in a backward pass, for example)
+    #     vmap's trace           vmap's trace      the same object, alive again, with its axis name
     #     its parent             the current trace
-    # Function and rule may close over tracers of that very trace, which a new one would take for
-    # constants or refuse as ended. Its axis name, too, is in scope again.
-    saved = ctx.trace, trace.parent, trace.alive, ctx.axes
+    before = ctx.trace, trace.parent, trace.alive, ctx.axes
     try:
         trace.parent, trace.alive, ctx.trace = ctx.trace, True, trace
         if trace.axis.name is not None:
@@ -291,14 +278,14 @@ def run_batched(trace: BatchTrace, fun: Callable[..., Sequence[Array]], vals: Se
                                              for x, d in zip(vals, dims, strict=True)]))
         return out, out_dims
     finally:
-        ctx.trace, trace.parent, trace.alive, ctx.axes = saved
+        ctx.trace, trace.parent, trace.alive, ctx.axes = before
 
 
 def mapped_by_rule(trace: BatchTrace, rules: Rules, dims: Sequence[int | None]) -> bool | None:
-    """True if outputs are mapped whatever the function returns; None: the first run finds out.
+    """True if all outputs must be mapped; None: the first run of function or rule decides.
 
-    If an operand is mapped, or a value that the rules close over, every element's output has
-    (co)tangents of its own, which the rule takes apart: an output that all elements share has, too.
+    If an operand is mapped, or a value that the rules close over, then every element has
+    (co)tangents of its own, also for an output that all elements share.
     """
     if any(d is not None for d in dims) or any(depends_on(t, trace) for t in rules.closed_over()):
         return True
@@ -311,7 +298,7 @@ def alike(a: ShapedArray, b: ShapedArray) -> bool:
 
 
 def unbatched(aval: ShapedArray, dim: MappedAxis, size: int) -> ShapedArray:
-    """The aval of one element."""
+    """The aval of one element of a mapped value."""
     if type(dim) is int and not aval.is_high:
         return aval.update(shape=(*aval.shape[:dim], *aval.shape[dim + 1:]))
     return aval if dim is None else aval.without_axis(dim, size)
@@ -320,8 +307,8 @@ def unbatched(aval: ShapedArray, dim: MappedAxis, size: int) -> ShapedArray:
 class Ruled(CustomFunction[P, R]):
     """Base of the decorators that define derivatives: a call hands function and rules to a trace.
 
-    They name the attributes that hold the user's rules, and say which primitive a call binds and
-    which kind of `UserRules` it has.
+    Subclasses give the attributes with the user's rules (`_rules`), the primitive of a call
+    (`_prim`), and its class of `UserRules` (`_kind`).
     """
 
     _rules: tuple[str, ...] = ()
@@ -332,7 +319,7 @@ class Ruled(CustomFunction[P, R]):
     def __init__(self, fun: Callable[P, R], nondiff_argnums: Sequence[int] = (),
                  nondiff_argnames: Sequence[str] = ()) -> None:
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
-        # On the instance: `fun` may be such a function itself, whose attributes are here by now.
+        # On the instance: if `fun` is decorated, too, its rules have been copied here.
         for name in self._rules:
             setattr(self, name, None)
         self.symbolic_zeros = self.optimize_remat = False
@@ -359,29 +346,29 @@ class Ruled(CustomFunction[P, R]):
             raise
 
 
-# Rules wrap each other as the call travels:
+# Each transformation wraps the rules once more:
 #   UserRules  the user's Python rules
 #   Batched    rules under vmap
-#   Staged     rules as programs: made by staging if they may hold tracers
-#   Shifted    behind leading operands: made by staging if the function closes over tracers
+#   Staged     rules as programs: made by staging if they may close over tracers
+#   Shifted    rules behind leading operands: made by staging if the function closes over tracers
 class Rules:
-    """Flat rules of one call, of values that are leaves; (co)tangents may be `Zero`."""
+    """The rules of one call, on flat lists of values; (co)tangents may be `Zero`."""
 
     __slots__ = ("names", "num_contents", "optimize_remat")
-    code: object = None         # with `identity`, what tells one user's rules from another's
+    code: object = None         # `code` and `identity` compare users' rules
     identity: object = None
-    own = (0, 0)    # how many operands in front the function, and then the rules, close over
-    # Of those that are programs, as `stage_rules` calls them.
+    own = (0, 0)    # ends of the leading operands that the function, and the rules, close over
+    # Methods of staged rules, for `stage_rules`.
     stage: Any
     place: Any
 
     def __init__(self, like: Rules) -> None:
         self.names: Sequence[str] = like.names        # of the user's rules
         self.optimize_remat: bool = like.optimize_remat
-        self.num_contents = like.num_contents       # results behind the function's own
+        self.num_contents = like.num_contents       # number of results after the function's own
 
     def closed_over(self, references: bool = False) -> list[Tracer]:
-        """Tracers that the rules close over; references, too, if they are asked for."""
+        """The tracers that the rules close over, and on demand the references."""
         return []
 
     def __call__(self, primals: Sequence[Array], given: Sequence[object]) -> Any:
@@ -400,23 +387,23 @@ class UserRules(Rules):
         self.names, self.optimize_remat = tuple(map(name_of, rules)), owner.optimize_remat
         self.num_contents = 0
         self.code = getattr(rules[0], "__code__", rules[0])
-        # Static arguments by identity: they need not be hashable, and `statics` keeps them alive.
+        # Static arguments by id: they need not be hashable, and `statics` keeps them alive.
         self.identity = (*rules, owner.fun, *map(id, statics.values()))
         self.symbolic_zeros, self.statics, self.in_tree = owner.symbolic_zeros, statics, in_tree
-        self.out_tree: Any = None       # both known once function or rule has run
+        self.out_tree: Any = None       # both are set by the first run of function or rule
         self.out_avals: list[Any] | None = None
 
     def result(self, leaves: Sequence[Array]) -> PyTree:
         """The call's result, once the function or its rule has run."""
-        assert self.out_tree is not None, "whatever processed the call has run one of the two"
+        assert self.out_tree is not None, "the trace that processed the call ran one of the two"
         return tree_unflatten(self.out_tree, leaves)
 
     def closed_over(self, references: bool = False) -> list[Tracer]:
         return closed_over(self.fun, *self.rules, *self.statics.values(), references=references)
 
     def arguments(self, flat: Sequence[object]) -> list[PyTree]:
-        """Those of the function: differentiable ones and static ones in their places."""
-        # In ascending order, as nondiff_argnums is sorted: each insertion finds its final place.
+        """The function's arguments: differentiable and static ones at their positions."""
+        # Positions ascend, since nondiff_argnums is sorted: each insertion is at its final place.
         args = self.in_tree.unflatten(flat)
         for i, value in self.statics.items():
             args.insert(i, value)
@@ -439,15 +426,15 @@ class UserRules(Rules):
                 raise _cells.returned_reference(what, name, x, role=f"{what} {role} function")
 
     def zeros(self, tangents: Sequence[Tangent]) -> list[Array | SymbolicZero]:
-        """(Co)tangents as the user's rule sees them: arrays, or some of them `SymbolicZero`s."""
+        """(Co)tangents for the user's rule: arrays, or `SymbolicZero`s where it wants these."""
         if self.symbolic_zeros:
             return [SymbolicZero(t.aval) if type(t) is Zero else t for t in tangents]
         return list(map(instantiate, tangents))
 
     def output(self, what: str, out: PyTree) -> list[Array]:
-        """The leaves of a rule's primal output, which must be as the function's."""
-        # The function may have run before (staging runs it first), or never: its result is known in
-        # the first case, and taken from the rule in the second.
+        """The leaves of a rule's primal output, which must agree with the function's."""
+        # If the function has not run (staging runs it first), the rule's output takes the place of
+        # its result.
         leaves, tree = tree_flatten(out)
         self.check_returned("fwd" if len(self.names) > 1 else "jvp", self.names[0], leaves)
         if self.out_avals is not None and self.out_tree != tree:
@@ -456,17 +443,17 @@ class UserRules(Rules):
                             f"like that of {name_of(self.fun)}")
         pairs = () if self.out_avals is None else zip(self.out_avals, leaves, strict=True)
         for i, (aval, x) in enumerate(pairs):
-            found = typeof(x)
-            if not alike(found, aval):
+            returned = typeof(x)
+            if not alike(returned, aval):
                 raise TypeError(f"{what} where the first element represents the primal output: "
-                                f"{at(leaf_paths(tree)[i])}the rule's primal output is {found}; "
+                                f"{at(leaf_paths(tree)[i])}the rule's primal output is {returned}; "
                                 f"the function's is {aval}, and they must agree.")
         self.out_tree = tree
         return leaves
 
 
 class Shifted(Rules):
-    """The rules of a function with leading operands that the function closes over."""
+    """The rules of a function that takes the values it closes over as leading operands."""
 
     __slots__ = ("rules", "num_leading")
 
@@ -475,7 +462,7 @@ class Shifted(Rules):
         self.rules, self.num_leading = rules, num_leading
 
     @property
-    def own(self) -> tuple[int, int]:   # known of rules that are being staged once they are
+    def own(self) -> tuple[int, int]:   # a property: staging sets the inner rules' later
         lead, own = self.rules.own
         return self.num_leading + lead, self.num_leading + own
 
@@ -484,9 +471,10 @@ class Shifted(Rules):
 
 
 class Batched(Rules):
-    """Rules under vmap: they run under the vmap's own trace, in whatever trace is current.
+    """Rules under vmap: they run under the vmap's own trace, above the current one.
 
-    Outputs are all mapped at axis 0 or none is, so that (co)tangents are per element where any is.
+    Either all outputs are mapped, along axis 0, or none is: if any is, all (co)tangents belong to
+    elements.
     """
 
     __slots__ = ("code", "identity", "own", "trace", "rules", "dims", "mapped", "out_dims")
@@ -495,7 +483,7 @@ class Batched(Rules):
         super().__init__(rules)
         self.trace, self.rules, self.dims = trace, rules, list(dims)
         self.code, self.own = rules.code, rules.own
-        # Mapped along other axes, or by another vmap, they are other rules.
+        # Rules that are mapped along other axes, or by another vmap, are not the same.
         self.identity = (trace, self.dims, rules.identity)
         self.mapped = mapped_by_rule(trace, rules, dims)
         self.out_dims: list[Any] = []       # which the first run settles
@@ -511,9 +499,9 @@ class Batched(Rules):
 
     def place(self, outs: Sequence[Array], dims: Sequence[int | None],
               others: Sequence[int | None] = ()) -> list[Array]:
-        """Outputs all mapped or none, as the first run (of function or rule) finds.
+        """The outputs, all mapped or none; the first run of function or rule decides.
 
-        The rule's other results, mapped as `others` says, count too.
+        `others`: the mapped axes of the rule's other results, which count, too.
         """
         if self.mapped is None:
             self.mapped = any(d is not None for d in (*dims, *others))
@@ -527,7 +515,7 @@ class Batched(Rules):
             outs, dims, self.out_dims, strict=True)] if self.mapped else list(outs)
 
     def check_shared(self, dims: Sequence[int | None]) -> None:
-        """ValueError if some results differ between elements that share the outputs."""
+        """ValueError if elements share the outputs, and some results differ between them."""
         if not self.mapped and any(d is not None for d in dims):
             raise ValueError(
                 f"vmap: the rules {', '.join(self.names)} return values that differ between the "
@@ -537,7 +525,7 @@ class Batched(Rules):
 
 
 class Chosen(Rules):
-    """The rules of a call with only some outputs `used`."""
+    """The rules of a call whose outputs that are not `used` were dropped."""
 
     __slots__ = ("code", "identity", "own", "rules", "used")
 
@@ -552,7 +540,7 @@ class Chosen(Rules):
 
 
 class WithFailure(Rules):
-    """The rules of a checked function, which returns its code and its words in front."""
+    """The rules of a checked function, which returns code and words before its results."""
 
     __slots__ = ("code", "identity", "own", "rules", "program")
 
@@ -565,16 +553,16 @@ class WithFailure(Rules):
         return self.rules.closed_over(references)
 
     def failure(self, primals: Sequence[Array]) -> list[Array]:
-        """Code and words of the function: the rules do not tell."""
+        """Code and words, by running the checked function: the rules have none."""
         return eval_closed(self.program, *primals)[:2]
 
 
 def packed(fun: Callable[..., WithTangents], num_values: int, zeros: Sequence[Zero | None]
            ) -> WithAux:
-    """`fun(values, tangents)` as a function of the values and the tangents that are not zero.
+    """`fun(values, tangents)` as a function of the values and the nonzero tangents.
 
-    `zeros`: per tangent the `Zero` that it is, or None. The function's results, outs and tangents,
-    are treated alike; `WithAux.aux` has the same for the output tangents.
+    `zeros`: per tangent its `Zero`, or None. The results are outs and nonzero tangents, too, and
+    `WithAux.aux` has the `zeros` of the output tangents.
     """
     def run(*args: Array) -> tuple[list[Array], list[Zero | None]]:
         outs, tangents = fun(args[:num_values], merged(zeros, args[num_values:]))
@@ -601,7 +589,7 @@ _in_progress = _InProgress()
 
 
 class _Frame:
-    """A rule that is being staged: a call of the same function in it calls this.
+    """A rule that is being staged, which calls of the same function inside of it share.
 
     Its operands are `consts`, the tracers that the rule closes over, then the arguments.
     """
@@ -614,52 +602,51 @@ class _Frame:
         self.used = False
 
     def serves(self, rules: Rules, avals: Sequence[ShapedArray]) -> bool:
-        # With other types (a smaller problem) or static arguments it is another call, whose rules
-        # stay Python.
+        # A call with other types (a smaller problem) or static arguments keeps its Python rules.
         return self.identity == rules.identity and self.avals == avals
 
 
 def stage_rules(kind: type[Rules], rules: Rules, avals: Sequence[ShapedArray]
                 ) -> tuple[Rules, list[Tracer]]:
-    """The rules as programs, of this kind, and the tracers that they close over, which come first.
+    """The rules as programs, of class `kind`, and the tracers that they take as leading operands.
 
-    Calls of the function in its own rules have these rules and operands, too. Tracers are found by
-    staging, so it is done again once they are known.
+    Calls of the function in its own rules get the same rules and operands. Only staging finds the
+    tracers, so rules with such calls are staged again.
     """
-    # The frame is found by the code of the user's rule: a rule that calls its own function, as most
-    # custom_jvp rules do, would otherwise be staged within itself without end.
+    # The frame has the code of the user's rule as key: a rule that calls its own function, as most
+    # custom_jvp rules do, would otherwise be staged within itself without an end.
     staged = kind(rules)
     frame = _Frame(rules.identity, avals, staged)
-    outer = _in_progress.frames
-    _in_progress.frames = {**outer, rules.code: frame}
+    outer_frames = _in_progress.frames
+    _in_progress.frames = {**outer_frames, rules.code: frame}
     try:
         while True:
-            found = staged.stage(rules, avals)
-            # Inner calls took the consts known so far as operands. If there turn out to be more,
-            # and there was such a call, the program is wrong: stage it again with all of them.
-            new = [t for t in found if not any(t is c for c in frame.consts)]
-            frame.consts = [*frame.consts, *new]
-            if not (new and frame.used):
+            tracers = staged.stage(rules, avals)
+            # Inner calls got the consts known at that time. If there was such a call, and there are
+            # more consts, the program is wrong: stage it again.
+            more = [t for t in tracers if not any(t is c for c in frame.consts)]
+            frame.consts = [*frame.consts, *more]
+            if not (more and frame.used):
                 break
         staged.place(frame.consts)
     finally:
-        _in_progress.frames = outer
+        _in_progress.frames = outer_frames
     return staged, frame.consts
 
 
 def with_consts(program: ClosedOlympuspr, own: Sequence[Tracer], consts: Sequence[Tracer]
                 ) -> ClosedOlympuspr:
-    """A program whose first inputs are `own`, taking all of `consts` in their place."""
+    """The program with `consts` as first inputs, in place of the tracers `own`."""
     places = {id(t): i for i, t in enumerate(own)}
     return with_leading(program, len(own), [places.get(id(c), c.aval) for c in consts])
 
 
 class ClosedOver(Primitive):
-    """Stands for the tangents that a call's outputs have through what its rule does not know.
+    """The tangents of a call's outputs that come from closed-over values, unknown to its rule.
 
     params: what (the kind of function), name, out_avals. Operands: tangents of values that the
-    function or its rule closes over. Linear, and refused by every rule: no harm is done if the
-    outputs' derivatives are not wanted.
+    function or its rule closes over. Every rule raises, so there is no error if nobody needs the
+    outputs' derivatives.
     """
 
     multiple_results = True
@@ -681,32 +668,32 @@ closed_over_p = ClosedOver("closed_over")
 
 def refuse(what: str, name: str, active: Sequence[object], outs: Sequence[ArrayLike],
            tangents: Sequence[Tangent]) -> Sequence[Array | Zero]:
-    """Tangents of the outputs if there are `active` ones, of values that the rule does not know."""
+    """The outputs' tangents, which raise when used if closed-over values have `active` tangents."""
     avals = tuple([typeof(x).to_tangent_aval() for x in outs])
     wanted = tuple([a for a in avals if not is_float0(a)])
-    # Raising here would refuse a derivative that nobody asks for. The tangents become tangents of
-    # an operation that raises when it is evaluated, transformed or lowered.
+    # Raising here would refuse derivatives that nobody needs. So the tangents become results of an
+    # operation that raises when it is evaluated, transformed or lowered.
     if not active or not wanted:
         return list(tangents)
-    given = iter(closed_over_p.bind(*active, what=what, name=name, out_avals=wanted))
+    refused = iter(closed_over_p.bind(*active, what=what, name=name, out_avals=wanted))
     return [x if type(t) is Zero else add(x, t)
-            for x, t in zip(with_zeros(avals, given), tangents, strict=True)]
+            for x, t in zip(with_zeros(avals, refused), tangents, strict=True)]
 
 
-# How a call travels. Each trace's `process_custom(prim, fun, rules, args, params)` takes its own
-# tracers off function and rules, and hands the rest to the trace below:
-#   evaluation   fun(*args); no rule is looked at
-#   JVPTrace     an operand with a tangent: prim.jvp, which runs the rules; else on to the parent
-#   BatchTrace   prim.vmap: function and rules that run under this trace (`run_batched`); parent
-#   TapeTrace    an unknown operand: prim.on_tape; else on to the parent
+# The way of a call. `process_custom(prim, fun, rules, args, params)` of each trace replaces its own
+# tracers, and passes the call to its parent:
+#   evaluation   fun(*args), without the rules
+#   JVPTrace     with a tangent: prim.jvp, which runs the rules; otherwise the parent
+#   BatchTrace   prim.vmap: the parent, with function and rules that run under this trace
+#   TapeTrace    with an unknown operand: prim.on_tape; otherwise the parent
 #   staging      prim.stage: one equation, with `fun` as its body and the rules in its params
-#   an equation  bind: the same again from the top, with the body for `fun`
+#   an equation  bind: the same again from the top, with the body as `fun`
 class CustomCall(HasBodies, abstract=True):
     """A call of a function with rules; staged, it has the body `call_olympuspr`.
 
-    Subclasses say which params the rules (of class `Rules`) are kept in, and what those become as
-    programs, under vmap, behind the operands that the function closes over, where only some
-    outputs are used, and where the function is checked.
+    Subclasses give the params that contain the rules (`kept`), and the classes of rules that are
+    programs (`staged`), under vmap (`batched`), behind leading operands (`shifted`), of some
+    outputs (`chosen`), of a checked function (`with_failure`), of references (`with_contents`).
     """
 
     what = ""
@@ -724,8 +711,8 @@ class CustomCall(HasBodies, abstract=True):
 
     def on_tape(self, tape: TapeTrace, fun: Callable[..., list[Array]], rules: Rules, args: tuple,
                 params: Params) -> list[Array]:
-        """The results under a tape, some of whose unknowns are among the operands."""
-        return fun(*args)       # linear in the unknowns: no rule is needed any more
+        """The results under a tape, where some operands are unknown."""
+        return fun(*args)       # linear in the unknowns, so no rule is needed
 
     def transpose(self, cts: Sequence[Tangent], *args: Transposed, call_olympuspr: ClosedOlympuspr,
                   **params: Hashable) -> Sequence[Cotangent]:
@@ -737,20 +724,17 @@ class CustomCall(HasBodies, abstract=True):
         return [next(out) if lin else None for lin in linear]
 
     def bind(self, *args: Any, **params: Any) -> list[Array]:
-        """Apply an equation's operation, as an interpreter of programs does.
-
-        Calls of functions with rules go to `process_custom` themselves.
-        """
+        """Apply an equation again. (First calls go to `process_custom` directly.)"""
         if MUTABLE and any(type(getattr(x, "aval", None)) in MUTABLE for x in args):
-            found = self.on_references(self, args, params)
-            if found is not None:
-                return found
+            results = self.on_references(self, args, params)
+            if results is not None:
+                return results
         rules, rest = self.unpack(params)
         return ctx.trace.process_custom(self, self.function(params["call_olympuspr"]), rules,
                                         tuple(numbers(args)), rest)
 
     #   operands   tracers of the function | consts of the rules | arguments
-    # The body does not read the second group; rules shifted by the first do not see that one.
+    # The body does not read the second group; `Shifted` rules do not get the first.
     def stage(self, fun: Callable[..., list[Array]], rules: Rules, args: tuple, params: Params
               ) -> list[Array]:
         """Record the call in the current (staging) trace."""
@@ -759,9 +743,9 @@ class CustomCall(HasBodies, abstract=True):
         if tracers and isinstance(rules, UserRules):
             check_aliases(self.what, rules.fun, tracers, args, rules.in_tree, (*rules.statics,))
         more: list[Any] = []
-        #   no rule like it is being staged   it is staged if it may hold tracers, else stays Python
-        #   it is, for these types            a call in its own rule: shares the program being made
-        #   it is, for others                 it stays Python
+        #   the rule is not being staged      stage it if it may close over tracers
+        #   it is, for these types            a call in its own rule: share the program
+        #   it is, for others                 keep the Python rule
         frame = _in_progress.frames.get(rules.code)
         if frame is None:
             if tracers or rules.closed_over(bool(REFERENCES)):
@@ -775,7 +759,7 @@ class CustomCall(HasBodies, abstract=True):
             body = body.replace(olympuspr=pr.replace(
                 invars=[*pr.invars[:n], *(Var(t.aval) for t in more), *pr.invars[n:]]))
         operands, params = (*tracers, *more, *args), self.pack(rules, body, params)
-        # A reference of a trace above, whose content is known, is none of the program's.
+        # References whose contents are known now, made in a trace above, must not be recorded.
         if any(type(x) in REFERENCES and passing(x) for x in operands):
             return self.discharged(list(operands), params)
         return ctx.trace.process(self, operands, params)
@@ -784,39 +768,39 @@ class CustomCall(HasBodies, abstract=True):
         try:
             return stage_rules(self.staged, rules, avals)
         except Exception:
-            # They raise, or close over values that are being differentiated outside: an error only
-            # if they are used, which runs them again.
+            # The rules raise, or close over values that are being differentiated outside. That is
+            # an error only if they are used, and then they raise again.
             return rules, []
 
     def differentiate(self, fun: Callable[..., list[Array]], rules: Rules,
                       primals: Sequence[Array], tangents: Sequence[Array | Zero], params: Params,
                       apply: Callable[..., WithTangents]
                       ) -> tuple[Sequence[Array], Sequence[Array | Zero]]:
-        """Outputs and tangents by `apply(primals, tangents)`, which the rules are used in.
+        """Outputs and tangents by `apply(primals, tangents)`, which runs the rules.
 
         The first tangents may belong to values that function or rules close over.
         """
         #   primals   function's tracers (lead) | rules' tracers (up to own) | arguments
-        # If no argument has a tangent the rule is not needed, and its closed-over values have no
-        # influence: only the function's own tracers are then refused a derivative.
+        # If no argument has a tangent, the rule does not run, and the values that it closes over
+        # have no influence: only the function's own tracers get no derivative.
         lead, own = rules.own
         if own and all(type(t) is Zero for t in tangents[own:]):
             outs = ctx.trace.process_custom(self, fun, rules, tuple(primals), params)
             out_tangents = [Zero(typeof(x).to_tangent_aval()) for x in outs]
             own = lead
         else:
-            still = [Zero(typeof(x).to_tangent_aval()) for x in primals[:own]]
-            # Rules read the types of their operands, which arrays of NumPy do not have.
+            zeros = [Zero(typeof(x).to_tangent_aval()) for x in primals[:own]]
+            # Rules read their operands' `aval`, which NumPy's arrays lack.
             values = [array_from_numpy(x) if isinstance(x, np.ndarray) else x for x in primals]
-            outs, out_tangents = apply(values, [*still, *tangents[own:]])
+            outs, out_tangents = apply(values, [*zeros, *tangents[own:]])
         active = [t for t in tangents[:own] if type(t) is not Zero]
         return outs, refuse(self.what, params["name"], active, outs, out_tangents)
 
     def vmap(self, trace: BatchTrace, fun: Callable[..., list[Array]], rules: Rules,
              vals: Sequence[Array], dims: Sequence[int | None], **params: Hashable
              ) -> tuple[list[Array], list[int | None]]:
-        # The trace below runs the function or the rules; both place their outputs by
-        # `batched.place`, so that `out_dims` are settled after it, and the same for both.
+        # The parent runs the function or the rules. Both pass their outputs through
+        # `batched.place`, which decides `out_dims`.
         batched = self.batched(trace, rules, dims)
 
         def run(*xs: Array) -> list[Array]:
@@ -825,7 +809,7 @@ class CustomCall(HasBodies, abstract=True):
         outs = ctx.trace.process_custom(self, run, batched, tuple(vals), params)
         return outs, batched.out_dims
 
-    #: the function of a call, of its program
+    #: program -> the function to call
     function: Any = staticmethod(lambda closed: lambda *xs: eval_closed(closed, *xs))
 
     def with_more(self, places: Sequence[int], more: Sequence[T], xs: Sequence[T], params: Params
@@ -856,22 +840,22 @@ class CustomCall(HasBodies, abstract=True):
                            params=self.pack(self.chosen(rules, used), body, rest))
 
     def pack(self, rules: Rules, body: ClosedOlympuspr, params: Params) -> Params:
-        """The params of an equation: all of `kept` are the rules, under the users' names."""
+        """The params of an equation: each of `kept` has the rules, printed by its user's name."""
         kept = {k: Named(rules, name) for k, name in zip(self.kept, rules.names, strict=True)}
         return {**params, "call_olympuspr": body, **kept}
 
     def unpack(self, params: Params) -> tuple[Rules, Params]:
-        """The rules, and the params of the call."""
+        """The rules, and the other params of the call."""
         rest = {k: x for k, x in params.items() if k != "call_olympuspr" and k not in self.kept}
         return params[self.kept[0]].call, rest
 
 
 def leaf_paths(treedef: PyTreeDef) -> list[str]:
-    """The key path of each leaf of a structure; empty for a tree that is one leaf."""
+    """The key path of each leaf of a structure; "" if the tree is one leaf."""
     dummy = treedef.unflatten(range(treedef.num_leaves))
     return [keystr(path) for path, _ in tree_leaves_with_path(dummy)]
 
 
 def at(path: str) -> str:
-    """How messages name the place of a leaf."""
+    """The place of a leaf, for messages."""
     return f"at {path}, " if path else ""

@@ -1,9 +1,9 @@
-"""How an operation's axes correspond: rules by which Shardy spreads operands and results alike.
+"""Rules by which Shardy shards corresponding axes of operands and results alike.
 
-A factor names what axes of operands and results have in common, as an index of einsum does:
+A factor is a name that corresponding axes of operands and results share, like an index of einsum:
 
     "... i j, j k -> ... i k"       a product of matrices, whose factor j is summed over
-    "(i j) k -> i j k"              an axis of two factors, cut open
+    "(i j) k -> i j k"              an axis of two factors, split in two
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""custom_linear_solve and custom_root: solvers differentiated through the equation that they solve.
+"""custom_linear_solve and custom_root: solvers with derivatives by the implicit function theorem.
 
-The derivative of a solution follows from the equation it satisfies (the implicit function theorem),
-not from the iterations that found it.
+The derivative of a solution follows from the equation that it satisfies, not from the iterations of
+the solver.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ class LinearSolve(HasBodies):
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, const_lengths: tuple,
             olympusprs: tuple) -> WithTangents:
         """A dx = db - dA x."""
-        # Consts of the solvers have no influence: the solution depends on the equation alone.
+        # The solvers' consts have no influence: the solution depends on the equation alone.
         consts, *_, rhs = cut(primals, *const_lengths)
         t_consts, *_, t_rhs = cut(tangents, *const_lengths)
         out = self.bind(*primals, const_lengths=const_lengths, olympusprs=olympusprs)
         x, rest = cut(out, len(rhs))
-        _, moved = jvp_flat(lambda *c: eval_closed(olympusprs[0], *c, *x), consts, t_consts)
+        _, change = jvp_flat(lambda *c: eval_closed(olympusprs[0], *c, *x), consts, t_consts)
         t_rhs = [db if type(da) is Zero else neg(da) if type(db) is Zero else sub(db, da)
-                 for db, da in zip(t_rhs, moved, strict=True)]
+                 for db, da in zip(t_rhs, change, strict=True)]
         if all(type(t) is Zero for t in t_rhs):
             return out, [Zero(typeof(y).to_tangent_aval()) for y in out]
         t_out = self.bind(*primals[:len(primals) - len(rhs)], *map(instantiate, t_rhs),
@@ -234,8 +234,8 @@ def custom_root(f: Callable[..., PyTree], initial_guess: PyTree, solve: Callable
     _like(what, "solve", solver, tree, avals, "initial_guess", len(avals) if has_aux else -1)
     n = len(avals)
 
-    # Values that `f` and `solve` close over are arguments, in two groups: only the equation's have
-    # a derivative. The guess has none.
+    # The values that `f` and `solve` close over are arguments, in two groups. Only values of `f`
+    # have derivatives; values of `solve` and the guess have none.
     @custom_jvp
     def root(consts: list[ArrayLike], others: list[ArrayLike], guess: list[ArrayLike]
              ) -> list[Array]:

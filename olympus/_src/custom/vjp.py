@@ -1,7 +1,7 @@
-"""custom_vjp: a function whose cotangents a pair of rules of the user computes.
+"""custom_vjp: a function whose cotangents a pair of user's rules computes.
 
-Under differentiation `fwd` runs instead of the function, and the tangents go through `custom_lin`,
-a linear operation that cannot be evaluated: all it can do is be transposed, which calls `bwd`.
+Under differentiation `fwd` runs instead of the function. The tangents go through `custom_lin`, a
+linear operation that cannot be evaluated, only transposed: its transpose calls `bwd`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ Forward = tuple[Sequence[Array], Sequence[ArrayLike], Backward]     # outs, resi
 
 @dataclasses.dataclass(slots=True)
 class CustomVJPPrimal:
-    """An array given to `fwd` with `symbolic_zeros=True`, and whether its cotangent is wanted.
+    """An argument of `fwd` with `symbolic_zeros=True`, and whether its cotangent is wanted.
 
     Args:
       value: the argument.
@@ -123,8 +123,8 @@ class custom_vjp(Ruled[P, R]):
 #   primals          ── fwd ────────►  outs, residuals     at once, where the primals are known
 #   res., tangents   ── custom_lin ─►  tangents of outs    recorded, never evaluated
 #   res., cotangents ── bwd ────────►  cotangents          the transpose of custom_lin
-# Residuals are operands of custom_lin, and bwd takes them as arguments: so jit, vmap and scan can
-# carry them from one pass to the other.
+# Residuals are operands of custom_lin and arguments of bwd: so jit, vmap and scan can pass them
+# from one pass to the other.
 #
 # Rules here: (primals, perturbed) -> `Forward`.
 class _VjpRules(UserRules):
@@ -197,7 +197,7 @@ class _VjpRules(UserRules):
 
 
 def _cotangent_leaves(what: str, in_tree: PyTreeDef, result: PyTree) -> list[PyTree]:
-    """One cotangent per flat argument; None, at any depth, stands for a subtree of zeros."""
+    """One cotangent per flat argument; None, at any depth, for a subtree of zeros."""
     subtrees = treedef_children(in_tree)
     if not isinstance(result, (tuple, list)) or len(result) != len(subtrees):
         count = f" of length {len(result)}" if isinstance(result, (tuple, list)) else ""
@@ -207,17 +207,17 @@ def _cotangent_leaves(what: str, in_tree: PyTreeDef, result: PyTree) -> list[PyT
                         "cotangent is zero.")
     leaves: list[Any] = []
     for i, (ct, tree) in enumerate(zip(result, subtrees, strict=True)):
-        # None has to be a leaf, or it would vanish from the structure.
+        # None as a leaf: otherwise it would vanish from the structure.
         found, structure = tree_flatten(ct, is_leaf=_is_none)
         if structure == tree:
             leaves += found
             continue
         argument = tree.unflatten(range(tree.num_leaves))
-        try:        # for each leaf of the argument the place of its cotangent among those found
+        try:        # for each leaf of the argument, the index of its cotangent in `found`
             places = broadcast_prefix(structure.unflatten(range(len(found))), argument)
         except ValueError:
             places = None
-        # A cotangent may stand where the argument is None: nothing is done with it.
+        # A cotangent where the argument is None is ignored.
         if places is None or any(places.count(k) > 1 for k in places if found[k] is not None):
             check_structure(what, argument, ct, "must produce cotangents with the same container "
                             f"(pytree) structure as the arguments: at [{i}]")
@@ -231,16 +231,16 @@ def _is_none(x: object) -> bool:
 
 
 class _StagedVjp(Rules):
-    """Rules that are programs. Inputs: tracers that they close over, then the arguments.
+    """Rules as programs. Inputs: tracers that they close over, then the arguments.
 
-    The tracers are among the residuals, too.
+    The tracers are residuals, too.
     """
 
     __slots__ = ("fwd", "back", "num_outs", "still", "own", "_found")
 
     def __init__(self, rules: Rules) -> None:
         super().__init__(rules)
-        self.fwd: Any = None        # all known once they are staged
+        self.fwd: Any = None        # `stage` sets these
         self.back: Any = None
         self.num_outs = 0
         self.still: Sequence[Zero | None] = ()
@@ -248,11 +248,11 @@ class _StagedVjp(Rules):
         self._found: Sequence[list[Any]] = ()
 
     def stage(self, rules: Rules, avals: Sequence[ShapedArray]) -> list[Array]:
-        """Stage the rules for arguments of these avals; the tracers that they close over."""
-        # One program serves all calls: every argument may have a tangent.
+        """Stage the rules for arguments of these avals; return the tracers that they close over."""
+        # Every argument may have a tangent: one program serves all calls.
         forward = _forward_rules(rules, [True] * len(avals))
         self.fwd, of_fwd = closure_convert(stage(forward, avals))
-        # After `forward`: only then are the number and the structure of residuals known.
+        # After `forward` has run, which finds the number and the structure of the residuals.
         self.num_outs, bwd = forward.aux
         outs, res_avals = cut(self.fwd.out_avals, self.num_outs)
         ct_avals = [a.to_cotangent_aval() for a in outs]
@@ -265,7 +265,7 @@ class _StagedVjp(Rules):
         return [*of_fwd, *(t for t in of_bwd if not any(t is f for f in of_fwd))]
 
     def place(self, consts: Sequence[Tracer]) -> None:
-        """Take all of `consts` in front."""
+        """Make `consts` the leading inputs of both programs."""
         of_fwd, of_bwd = self._found
         self.fwd = with_consts(self.fwd, of_fwd, consts)
         self.back = with_consts(self.back, of_bwd, consts)
@@ -277,17 +277,17 @@ class _StagedVjp(Rules):
         zeros = [Zero(typeof(x).to_cotangent_aval()) for x in primals[:n]]
 
         def bwd(res: Sequence[Array], cts: Sequence[Tangent]) -> list[Tangent]:
-            given = [instantiate(ct) for ct in cts
-                     if not is_float0(ct.aval if type(ct) is Zero else typeof(ct))]
-            return [*zeros, *merged(self.still, eval_closed(self.back, *res, *given))]
+            nonzero = [instantiate(ct) for ct in cts
+                       if not is_float0(ct.aval if type(ct) is Zero else typeof(ct))]
+            return [*zeros, *merged(self.still, eval_closed(self.back, *res, *nonzero))]
 
-        # The consts are residuals, in front: `back` takes them as `fwd` does, and its inputs are
-        # then just residuals and cotangents. They get no cotangents.
+        # The consts are the first residuals: `back` takes them first, like `fwd`, so its inputs are
+        # residuals and cotangents. They get no cotangents.
         return outs, [*primals[:n], *res], bwd
 
 
 def _forward_rules(rules: Callable[..., Forward], perturbed: Sequence[bool]) -> WithAux:
-    """The rules as a function of primals to outs and residuals; aux: how many outs, and bwd."""
+    """The rules as a function from primals to outs and residuals; aux: number of outs, bwd."""
     def forward(*primals: Array) -> tuple[list[ArrayLike], tuple[int, Backward]]:
         outs, res, bwd = rules(primals, perturbed)
         return [*outs, *res], (len(outs), bwd)
@@ -296,7 +296,7 @@ def _forward_rules(rules: Callable[..., Forward], perturbed: Sequence[bool]) -> 
 
 
 def flat_backward(bwd: Backward, num_res: int, zeros: Sequence[Zero | None]) -> WithAux:
-    """`bwd` as a function of residuals and cotangents that are not zero, as `packed` says."""
+    """`bwd` as a function of residuals and nonzero cotangents, by `packed`."""
     return packed(lambda res, cts: ((), bwd(res, cts)), num_res, zeros)
 
 
@@ -345,10 +345,10 @@ class _BatchedVjp(Batched):
 
 
 def sum_or_move(ct: Array, dim: int | None, want: int | None, size: int) -> Array:
-    """A cotangent of mapped elements for an operand mapped at `want`, or summed if it is not."""
+    """The cotangent of an operand mapped at `want`; summed over elements if it is not mapped."""
     if want is not None:
         return to_axis(ct, dim, want, size)
-    # The elements share the operand: its cotangent is the sum of theirs.
+    # Elements share the operand: its cotangent is the sum of theirs.
     return reduce_sum(to_axis(ct, dim, 0, size), (0,))
 
 
@@ -380,18 +380,17 @@ class CustomVjpCall(CustomCall):
     looked_into = True
 
     def hands_references_on(self, params: Params, xs: Sequence[object]) -> list[bool]:
-        return [True] * len(xs)     # whichever `fwd` returns among the residuals
+        return [True] * len(xs)     # `fwd` may return any of them as residuals
 
     def jvp(self, fun: Callable[..., list[Array]], rules: Rules, primals: Sequence[Array],
             tangents: Sequence[Tangent], **params: Hashable) -> WithTangents:
         def apply(primals: Sequence[Array], tangents: Sequence[Tangent]) -> WithTangents:
             nonzero = tuple(type(t) is not Zero for t in tangents)
-            # On a recorded program dce may find that nothing reads the residuals; evaluated, all is
-            # done.
+            # In a recorded program dce may find that nothing reads the residuals.
             apart = rules.optimize_remat and ctx.trace.recorded
             outs, res, bwd = (_apart(fun, rules, primals, nonzero) if apart else
                               rules(primals, nonzero))
-            # What references hold has no derivative here: see `WithContents`.
+            # Contents of references have no derivative: see `WithContents`.
             n = len(outs) - rules.num_contents
             out_avals = tuple([typeof(x).to_tangent_aval() for x in outs[:n]])
             found = iter(custom_lin_p.bind(
@@ -405,13 +404,13 @@ class CustomVjpCall(CustomCall):
 
 def _apart(fun: Callable[..., list[Array]], rules: Rules, primals: Sequence[Array],
            perturbed: Sequence[bool]) -> Forward:
-    """The rules, with outputs and residuals from an equation that can be cut (`CustomFwd`)."""
+    """The rules, with outputs and residuals from an equation that dce can split (`CustomFwd`)."""
     forward = _forward_rules(rules, perturbed)
     avals = list(map(typeof, primals))
     whole, of_whole = closure_convert(stage(forward, avals))
     alone, of_alone = closure_convert(stage(fun, avals))
     n, bwd = forward.aux
-    # Bodies of equations hold no tracers, and either must be able to stand for the other.
+    # Bodies may contain no tracers, and the function and `fwd` must have equal output types.
     if of_whole or of_alone or whole.out_avals[:n] != alone.out_avals:
         return rules(primals, perturbed)
     out = custom_fwd_p.bind(*primals, olympuspr=whole, call_olympuspr=alone, name=rules.names[0])
@@ -441,7 +440,7 @@ class CustomFwd(Defined):
         return out, [0] * len(out)
 
     def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
-        # Residuals are read: an ordinary call of fwd. None is: an ordinary call of the function.
+        # An ordinary call: of fwd if any residual is read, of the function otherwise.
         alone, params = eqn.params["call_olympuspr"], eqn.params
         n = len(alone.out_avals)
         if any(used[n:]):
@@ -455,14 +454,14 @@ custom_fwd_p = CustomFwd("custom_fwd")
 
 
 class CustomLin(Primitive):
-    """Tangents of a custom_vjp function: residuals, then the tangents that are not zero.
+    """The tangents of a custom_vjp function. Operands: residuals, then nonzero tangents.
 
     params: name, bwd, num_res, perturbed (which arguments have a tangent), out_avals.
     """
 
     multiple_results = foreign = takes_refs = True
-    # Operands are not cast to vary alike: a rule may return sums over devices, which the transpose
-    # of a cast would sum again.
+    # Operands are not cast to vary along the same axes: a rule may return sums over devices, which
+    # the transpose of the cast would sum again.
     spread = staticmethod(tags.by_body)
 
     def _forward(self, name: str) -> TypeError:
@@ -495,12 +494,12 @@ class CustomLin(Primitive):
     def transpose(self, cts: Sequence[Array], *args: Transposed, bwd: Backward,
                   num_res: int, perturbed: Sequence[bool], out_avals: Sequence[ShapedArray],
                   name: str) -> Sequence[Cotangent]:
-        # float0 outputs have no tangent, so no output here, but bwd wants a cotangent for each.
-        given = iter(cts)
-        found = bwd(numbers(args[:num_res]),
-                    with_zeros([a.to_cotangent_aval() for a in out_avals], given))
-        # bwd gives one cotangent per argument; the operands are those that had a tangent.
-        wanted = [ct for ct, on in zip(found, perturbed, strict=True) if on]
+        # float0 outputs have no tangent, hence no result here, but bwd takes a cotangent for each.
+        nonzero = iter(cts)
+        in_cts = bwd(numbers(args[:num_res]),
+                     with_zeros([a.to_cotangent_aval() for a in out_avals], nonzero))
+        # bwd returns one cotangent per argument: drop it where the argument had no tangent.
+        wanted = [ct for ct, on in zip(in_cts, perturbed, strict=True) if on]
         return [None] * num_res + [fit(ct, a.aval) if type(a) is Linear else None
                                    for a, ct in zip(args[num_res:], wanted, strict=True)]
 
@@ -511,7 +510,7 @@ class CustomLin(Primitive):
         tangents = [to_axis(t, d, 0, size)
                     for t, d in zip(args[num_res:], dims[num_res:], strict=True)]
 
-        # A new vmap of bwd, not `run_batched`: the linear map is mapped here, after fwd ran.
+        # A new vmap of bwd, not `run_batched`: this vmap began after fwd ran.
         def batched_bwd(res: Sequence[Array], cts: Sequence[Tangent]) -> list[Tangent]:
             zeros = [Zero(a.to_cotangent_aval()) if type(ct) is Zero else None
                      for ct, a in zip(cts, out_avals, strict=True)]

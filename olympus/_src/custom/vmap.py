@@ -1,4 +1,4 @@
-"""custom_vmap: a function whose behaviour under vmap a rule of the user defines."""
+"""custom_vmap: a function with a user's rule for vmap."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from ..types.tree import broadcast_prefix, explain_mismatch, tree_flatten, tree_
 from ..types.tree_registry import PyTreeDef
 from .rules import CustomCall, CustomFunction, Rules, WithTangents, check_pair, closed_over, merged
 
-Flagged = list[tuple[Array, bool]]      # values, each with whether it is mapped
+Flagged = list[tuple[Array, bool]]      # (value, whether it is mapped)
 
 
 class custom_vmap(CustomFunction[P, R]):
@@ -78,11 +78,11 @@ class custom_vmap(CustomFunction[P, R]):
         try:
             leaves, tree = tree_flatten(self.resolve(args, kwargs))
             own = _UserRule(self, tree)
-            # Nothing is traced, so nothing is mapped: the function runs as Python.
+            # Without any trace nothing is mapped: the function runs in Python.
             if ctx.trace is ThreadState.trace:
                 out = own.run(*leaves)
             else:
-                # Closed-over values become operands, so that traces see all that the result needs.
+                # Closed-over values become operands, so that traces see them.
                 body = stage_body(self.fun, tree, list(map(typeof, leaves)))
                 own.out_tree = body.out_tree
                 rule = _Shifted(own, len(body.consts)) if body.consts else own
@@ -94,37 +94,37 @@ class custom_vmap(CustomFunction[P, R]):
             raise
 
 
-# Rules wrap each other as the call travels:
+# Each transformation wraps the rule once more:
 #   _UserRule         the user's rule
-#   _Shifted          behind operands that the function closes over
-#   _Differentiated   of (f, df), _Tangent of df alone, _Cotangent of its transpose
-#   _Within           under a vmap that the rule does not apply to
+#   _Shifted          the rule behind operands that the function closes over
+#   _Differentiated   the rule of (f, df); _Tangent: of df alone; _Cotangent: of its transpose
+#   _Within           the rule under a vmap to which it does not apply
 class _VmapRule(Rules):
-    """A flat rule: (axis size, whether each argument is mapped, args) -> outs, which are mapped."""
+    """A flat rule: (axis size, flags of mapped arguments, args) -> outs, flags of mapped ones."""
 
     __slots__ = ()
-    rule: Any = None    # the program of the function that this one's derives from
-    num_leading = 0     # operands in front that the function closes over and the rule never sees
+    rule: Any = None    # the rule from which this one derives
+    num_leading = 0     # leading operands: closed-over values, which the rule never sees
 
     def __call__(self, size: int, batched: Sequence[bool], args: Sequence[ArrayLike]
                  ) -> tuple[list[Array], list[bool]]:
         raise NotImplementedError
 
     def decides(self, mapped: Sequence[bool]) -> bool:
-        """Whether the rule is to be used, from which operands are mapped."""
+        """Whether the rule applies, given flags of mapped operands."""
         return any(mapped)
 
     def seal(self) -> None:
-        """The call is staged: values that the user's rule closes over will be gone later."""
+        """Note that the call is staged, so values that the rule closes over end before it runs."""
         self.rule.seal()
 
 
 class _NothingMapped(Exception):
-    """A rule gives no unmapped outputs where no operand is mapped."""
+    """Without mapped operands, a rule does not give unmapped outputs."""
 
 
 class _Asked(threading.local):
-    """The users' rules that this thread is running with no operand mapped."""
+    """The users' rules that this thread runs now without mapped operands."""
 
     rules: tuple[Any, ...] = ()
 
@@ -135,8 +135,8 @@ _asked = _Asked()
 class _UserRule(_VmapRule):
     """The user's rule in one call of a decorated function: `run` is the flat function."""
 
-    # `staged`: the function was staged. `sealed`: its rule closes over values of that staging,
-    # which are gone when the rule runs.
+    # staged: whether the function was staged. sealed: whether its rule closes over values of that
+    # staging, which have ended when the rule runs.
     __slots__ = ("fun", "user_rule", "in_tree", "out_tree", "staged", "sealed")
 
     def __init__(self, owner: custom_vmap, in_tree: PyTreeDef) -> None:
@@ -165,7 +165,7 @@ class _UserRule(_VmapRule):
         outer = _asked.rules
         if not any(batched):
             if any(rule is self.user_rule for rule in outer):
-                raise _NothingMapped    # it calls its function, which would ask it for ever
+                raise _NothingMapped    # it calls its own function: without this, for ever
             _asked.rules = (*outer, self.user_rule)
         try:
             result = self.user_rule(size, list(self.in_tree.unflatten(batched)),
@@ -174,7 +174,7 @@ class _UserRule(_VmapRule):
             _asked.rules = outer
         into = recorder(ctx.trace) if self.staged else None
         if into is not None and any(type(x) in REFERENCES for x, _ in into.consts.values()):
-            raise lost      # a global, which is found once it is touched
+            raise lost      # the rule has touched a reference that is a global
         out, out_batched = check_pair(what, result, "output, whether each is mapped")
         leaves, tree = tree_flatten(out)
         try:
@@ -217,9 +217,9 @@ class _Shifted(_VmapRule):
 
 
 class _Derived(_VmapRule):
-    """The rule of a function made of another, `program`: of operands, then (co)tangents.
+    """The rule of a function that is derived from `program`; it takes operands, then (co)tangents.
 
-    nonzero: which operands of `program` have a (co)tangent.
+    nonzero: flags of the operands of `program` that have a (co)tangent.
     """
 
     __slots__ = ("rule", "program", "nonzero")
@@ -231,8 +231,8 @@ class _Derived(_VmapRule):
 
     def function(self, size: int, mapped: Sequence[bool]
                  ) -> tuple[Callable[..., list[Array]], list[bool]]:
-        """The rule as a function of the operands; then, once it ran, which outputs are mapped."""
-        # Operands that the function closes over, which the user's rule never sees.
+        """The rule as a function of the operands, which fills the list of flags of its outputs."""
+        # The first operands are values that the function closes over: the rule never sees them.
         if any(self.nonzero[:self.rule.num_leading]):
             raise TypeError(f"custom_vmap: the function of the rule {self.names[0]} closes over a "
                             "differentiated value; the rule knows nothing of it; pass it as an "
@@ -242,7 +242,7 @@ class _Derived(_VmapRule):
 
 def _function(rule: _VmapRule, size: int, mapped: Sequence[bool]
               ) -> tuple[Callable[..., list[Array]], list[bool]]:
-    """The rule as a function of the operands; then, once it ran, which outputs are mapped."""
+    """The rule as a function of the operands, which fills the list of flags of its outputs."""
     flags: list[bool] = []
 
     def run(*xs: ArrayLike) -> list[Array]:
@@ -253,20 +253,20 @@ def _function(rule: _VmapRule, size: int, mapped: Sequence[bool]
 
 
 class _Differentiated(_Derived):
-    """The rule of (operands, tangents that are not zero) -> (outs, tangents)."""
+    """The rule of (operands, nonzero tangents) -> (outs, tangents)."""
 
     __slots__ = ()
 
     def pairs(self, size: int, batched: Sequence[bool], args: Sequence[ArrayLike]
               ) -> tuple[Flagged, Flagged]:
-        """Outputs, and tangents of those that can have one, each with whether it is mapped."""
+        """The outputs, and the tangents of those that can have one, with flags."""
         # The rule gets one flag for an operand and its tangent. If no operand is mapped together
-        # with its tangent, the derivative of the rule for nothing mapped is mapped instead: what
-        # depends on primals alone, or on tangents alone, is not repeated. A rule that returns
-        # mapped outputs even then is told of all that is mapped.
+        # with its tangent, take the derivative of the rule without mapped operands, and map that:
+        # results of primals alone, or of tangents alone, are then not repeated. If the rule returns
+        # mapped outputs all the same, it gets the flags of everything mapped.
         n = len(self.nonzero)
-        given = iter(batched[n:])
-        moving = [nz and next(given) for nz in self.nonzero]
+        mapped_tangents = iter(batched[n:])
+        moving = [nz and next(mapped_tangents) for nz in self.nonzero]
         pairs = list(zip(batched[:n], moving, strict=True))
         if not any(m and t for m, t in pairs):
             try:
@@ -278,7 +278,7 @@ class _Differentiated(_Derived):
 
     def _batch(self, size: int, mapped: Sequence[bool], batched: Sequence[bool],
               args: Sequence[ArrayLike]) -> tuple[Flagged, Flagged]:
-        """`pairs` by the rule for these mapped operands, mapped over the others."""
+        """`pairs` by the rule for the operands `mapped`, with vmap over the other mapped ones."""
         n, k = len(self.nonzero), len(self.program.out_avals)
         wanted = [*mapped, *(m for m, nz in zip(mapped, self.nonzero, strict=True) if nz)]
         flat = [_axis_in_front(x, have, want, size)
@@ -289,17 +289,18 @@ class _Differentiated(_Derived):
             outs, tangents = jvp_flat(run, xs[:n], merged([
                 None if nz else Zero(typeof(x).to_tangent_aval())
                 for x, nz in zip(xs[:n], self.nonzero, strict=True)], xs[n:]))
-            # The program's outputs have tangents wherever they can (`_moving`): so must the rule's.
+            # All outputs of the program that can have tangents have them (`_moving`): so must the
+            # rule's.
             moving[:] = [not _still(t) for t in tangents]
             return [*outs, *(instantiate(t) for t in tangents if not _still(t))]
 
         moving: list[bool] = []
         outs, dims = batch_flat(both, Axis(size), flat, [
             0 if have and not want else None for have, want in zip(batched, wanted, strict=True)])
-        told = [*flags, *(f for f, m in zip(flags, moving, strict=True) if m)]
-        found = [(x, f) if d is None else (to_axis(x, d, 0, size), True)
-                 for x, d, f in zip(outs, dims, told, strict=True)]
-        return found[:k], found[k:]
+        all_flags = [*flags, *(f for f, m in zip(flags, moving, strict=True) if m)]
+        flagged = [(x, f) if d is None else (to_axis(x, d, 0, size), True)
+                   for x, d, f in zip(outs, dims, all_flags, strict=True)]
+        return flagged[:k], flagged[k:]
 
     def __call__(self, size: int, batched: Sequence[bool], args: Sequence[ArrayLike]
                  ) -> tuple[list[Array], list[bool]]:
@@ -308,7 +309,7 @@ class _Differentiated(_Derived):
 
 
 class _Tangent(_Differentiated):
-    """The rule of (operands, tangents that are not zero) -> tangents."""
+    """The rule of (operands, nonzero tangents) -> tangents."""
 
     __slots__ = ()
 
@@ -318,7 +319,7 @@ class _Tangent(_Differentiated):
         return [t for t, _ in tangents], [f for _, f in tangents]
 
     def decides(self, mapped: Sequence[bool]) -> bool:
-        # The rule knows nothing of tangents of closed-over values.
+        # The rule does not handle tangents of closed-over values.
         n = len(self.nonzero if any(self.nonzero[:self.rule.num_leading]) else mapped)
         return any(mapped[:n])
 
@@ -329,21 +330,21 @@ class _Cotangent(_Tangent):
     __slots__ = ()
 
     def decides(self, mapped: Sequence[bool]) -> bool:
-        return any(mapped[:len(self.nonzero)])     # else the operands were not mapped
+        return any(mapped[:len(self.nonzero)])     # if only cotangents are mapped, plain vmap
 
     def __call__(self, size: int, batched: Sequence[bool], args: Sequence[ArrayLike]
                  ) -> tuple[list[Array], list[bool]]:
         if not any(batched):
             raise _NothingMapped
         n = len(self.nonzero)
-        # Every element has cotangents of its own: operands that have one are taken as mapped.
+        # Every element has cotangents of its own: operands that have one count as mapped.
         mapped = [m or nz for m, nz in zip(batched[:n], self.nonzero, strict=True)]
         run, flags = self.function(size, mapped)
         primals = [_axis_in_front(x, have, want, size)
                    for x, have, want in zip(args[:n], batched[:n], mapped, strict=True)]
         program, consts = closure_convert(stage(run, list(map(typeof, primals))))
         moving = [f for a, f in zip(program.out_avals, flags, strict=True) if has_tangent(a)]
-        # An output that the rule leaves unmapped is shared: its cotangent is the sum over elements.
+        # Elements share an output that the rule leaves unmapped: its cotangent is a sum over them.
         cts = [_axis_in_front(ct, have, True, size)
                for ct, have in zip(args[n:], batched[n:], strict=True)]
         cts = [ct if f else reduce_sum(ct, (0,)) for ct, f in zip(cts, moving, strict=True)]
@@ -353,7 +354,7 @@ class _Cotangent(_Tangent):
 
 
 class _Within(_VmapRule):
-    """The rule of a function that is mapped over `axis` without the use of its rule."""
+    """The rule of a function that is mapped over `axis` by its operations, not by its rule."""
 
     __slots__ = ("rule", "axis", "dims")
 
@@ -364,8 +365,7 @@ class _Within(_VmapRule):
     def __call__(self, size: int, batched: Sequence[bool], args: Sequence[ArrayLike]
                  ) -> tuple[list[Array], list[bool]]:
         run, flags = _function(self.rule, size, batched)
-        # The user's rule gets the outer axis in front: behind it, axes mapped here are one further
-        # on.
+        # The user's rule gets the outer axis in front: it shifts the axes mapped here by one.
         outs, dims = batch_flat(run, self.axis, args, [
             None if d is None else d + b for d, b in zip(self.dims, batched, strict=True)])
         return [to_axis(x, d, int(f), self.axis.size)
@@ -376,7 +376,7 @@ class _Within(_VmapRule):
 
 
 def _axis_in_front(x: ArrayLike, have: bool, want: bool, size: int) -> ArrayLike:
-    """`x` with the mapped axis in front if it is wanted there."""
+    """`x`, repeated along a new leading axis if it must be mapped and is not."""
     return to_axis(x, None, 0, size) if want and not have else x
 
 
@@ -385,12 +385,12 @@ def _still(t: Tangent) -> bool:
 
 
 def differentiated_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...]) -> ClosedOlympuspr:
-    """(operands, tangents that are not zero) -> (outs, tangents of those that can have one)."""
+    """(operands, nonzero tangents) -> (outs, tangents of the outs that can have one)."""
     return jvp_program(closed, nonzero, _moving(closed))[0]
 
 
 def tangent_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...]) -> ClosedOlympuspr:
-    """(operands, tangents that are not zero) -> tangents of outputs that can have one."""
+    """(operands, nonzero tangents) -> tangents of the outputs that can have one."""
     both, k = differentiated_program(closed, nonzero), len(closed.out_avals)
     return _silent(dce_closed(both, [i >= k for i in range(len(both.out_avals))])[0])
 
@@ -406,8 +406,8 @@ def cotangent_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...]) -> Clo
         [True] * sum(split.unknown_out))
     moving, first = _moving(closed), _silent(split.known)
 
-    # Reverse mode from the start: the known half again, for the residuals, then its transpose.
-    # Cotangents of outputs without a tangent (`given`) lead nowhere.
+    # Reverse mode in one program: the known half again, for the residuals, then the transpose.
+    # Cotangents of outputs without a tangent (not `given`) are dropped.
     def run(*args: Array) -> list[Array]:
         known = eval_closed(first, *args[:n])
         computed = known[len(known) - split.num_computed:]
@@ -420,8 +420,8 @@ def cotangent_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...]) -> Clo
 
 
 def _silent(closed: ClosedOlympuspr) -> ClosedOlympuspr:
-    """The program without its effects: the primal call has had them."""
-    # Where an effect has results they may be needed: its equation stays.
+    """The program without its effects, which happened in the primal call."""
+    # Equations with effects and results stay, because the results may be needed.
     pr = closed.olympuspr
     if not pr.effects:
         return closed
@@ -430,12 +430,12 @@ def _silent(closed: ClosedOlympuspr) -> ClosedOlympuspr:
 
 
 def _moving(closed: ClosedOlympuspr) -> tuple[bool, ...]:
-    """Which outputs can have a tangent."""
+    """Flags of the outputs that can have a tangent."""
     return tuple(map(has_tangent, closed.out_avals))
 
 
 class _Staged:
-    """A staged function."""
+    """A function that evaluates a program."""
 
     __slots__ = ("closed",)
 
@@ -449,8 +449,8 @@ class _Staged:
 class CustomVmapCall(CustomCall):
     """params: name, call_olympuspr, rule. The function is staged before any trace sees it.
 
-    Derivatives are calls, too, whose rules are derivatives of the rule. On a tape the primal part
-    and the tangents are two calls, so that one is known and the other linear.
+    Derivatives are calls, too, whose rules are derivatives of the rule. On a tape, primals and
+    tangents are two calls: one is known, and the other linear.
     """
 
     what, with_contents = "custom_vmap", "VmapWithContents"
@@ -462,7 +462,7 @@ class CustomVmapCall(CustomCall):
     #   f              ── jvp ───────►  (f, df): _Differentiated
     #   (f, df)        ── on a tape ─►  f, at once, and df, recorded: _Tangent
     #   df             ── transpose ─►  its transpose: _Cotangent, whose transpose is df
-    # Each stays a call with a rule, so that vmap of any derivative still finds the user's rule.
+    # Each stays a call with a rule, so that vmap of any derivative uses the user's rule.
     def jvp(self, fun: _Staged, rules: _VmapRule, primals: Sequence[Array],
             tangents: Sequence[Tangent], **params: Hashable) -> WithTangents:
         closed = fun.closed
@@ -476,7 +476,7 @@ class CustomVmapCall(CustomCall):
 
     def on_tape(self, tape: TapeTrace, fun: _Staged, rules: _Differentiated | _Tangent, args: tuple,
                 params: Params) -> Sequence[Array]:
-        # The call of (f, df) is cut in two here, unless a primal is unknown itself.
+        # Split the call of (f, df) in two, unless a primal is unknown itself.
         if type(rules) is _Differentiated:
             n = len(rules.nonzero)
             if not any(map(tape.owns, args[:n])):
@@ -488,7 +488,7 @@ class CustomVmapCall(CustomCall):
         return tape.record(self, args, self.pack(rules, fun.closed, params))
 
     def stage(self, fun: _Staged, rules: _VmapRule, args: tuple, params: Params) -> list[Array]:
-        # The equation outlives the traces that the user's rule may close over.
+        # The equation outlives the traces whose values the user's rule may close over.
         rules.seal()
         return ctx.trace.process(self, args, self.pack(rules, fun.closed, params))
 
@@ -497,8 +497,8 @@ class CustomVmapCall(CustomCall):
         rules, rest = self.unpack(params)
         n = len(getattr(rules, "nonzero", ()))
         linear = [type(a) is Linear for a in args]
-        # Linear in anything but the (co)tangents: the function itself is, and its body is
-        # transposed.
+        # If it is linear in operands other than the (co)tangents, the function itself is linear:
+        # transpose its body.
         if not isinstance(rules, _Tangent) or linear != [i >= n for i in range(len(args))]:
             return super().transpose(cts, *args, **params)
         kind, make = (_Tangent, tangent_program) if type(rules) is _Cotangent else \
@@ -515,18 +515,17 @@ class CustomVmapCall(CustomCall):
         mapped = [d is not None for d in dims]
         if not rules.decides(mapped):
             name = trace.axis.name
-            # The rule does not apply to this axis, but may to one further out: it is kept, within.
+            # The rule does not apply to this axis, but may apply to an outer one: keep it.
             if any(mapped) or (name is not None and program_uses_axis(fun.closed, name)):
                 body, _ = batch_program(fun.closed, trace.axis, dims, True)
                 fun, rules = _Staged(body), _Within(rules, trace.axis, dims)
             out = ctx.trace.process_custom(self, fun, rules, tuple(vals), params)
             return out, [0 if type(rules) is _Within else None] * len(out)
-        # The rule is the user's, and runs in the trace below vmap, on whole arrays.
+        # The user's rule runs in the parent trace, on arrays of all elements.
         args = [x if d is None else to_axis(x, d, 0, trace.axis.size)
                 for x, d in zip(vals, dims, strict=True)]
         outs, flags = rules(trace.axis.size, mapped, args)
         return outs, [0 if flag else None for flag in flags]
-
 
 
 custom_vmap_call_p = CustomVmapCall("custom_vmap_call")
@@ -552,7 +551,7 @@ def sequential_vmap(f: Callable[..., PyTree]) -> custom_vmap:
         leaves, tree = tree_flatten(args)
         flags = tree_flatten(tuple(in_batched))[0]
         mapped = [x for x, flag in zip(leaves, flags, strict=True) if flag]
-        if not mapped:      # but their tangents are: called mapped, unmapped tangents are repeated
+        if not mapped:      # only tangents are: say that all is mapped, which repeats the others
             return args, True
 
         def one(elements: Sequence[object]) -> PyTree:

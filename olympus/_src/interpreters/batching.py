@@ -23,8 +23,8 @@ from .compiled_rules import vmap_at_once
 class BatchTracer(Tracer):
     """One element of a mapped array: `_val` holds all of them along axis `_dim`."""
 
-    # _val   float32[3,8,4]    the value of the parent trace
-    # _dim           1         the place of the mapped axis in it
+    # _val   float32[3,8,4]    the value in the parent trace
+    # _dim           1         the index of its mapped axis
     # aval   float32[3,4]      the user's view: one element
     __slots__ = ("_val", "_dim")
 
@@ -74,11 +74,11 @@ class BatchTrace(Trace):
         return vals, dims, active
 
     def wrap(self, val: ArrayLike, dim: int | None, aval: ShapedArray | None = None) -> Array:
-        # A value common to all elements needs no tracer: the parent does its operations, once.
+        # A value that all elements share needs no tracer: the parent applies its operations once.
         return val if dim is None else BatchTracer(self, val, dim, aval)
 
     def process(self, prim: Primitive, args: tuple, params: Params) -> Array | list[Array]:
-        # Hot path: `split` once more, and no `wrap` of one result.
+        # The hot path: `split` written out, and `wrap` for one result.
         vals, dims, active = [], [], False
         for a in args:
             if type(a) is BatchTracer and a._trace is self:
@@ -91,9 +91,8 @@ class BatchTrace(Trace):
                 vals.append(a)
                 dims.append(None)
         parent = self.parent
-        # From here on values are the parent's: rules bind in it, and only their results are
-        # wrapped. A collective along our axis needs its rule even if no operand is mapped: the sum
-        # of a constant counts the elements.
+        # Rules bind in the parent, whose values they take and return. A collective along this axis
+        # needs its rule even if no operand is mapped: the sum of a constant counts the elements.
         ctx.trace = parent
         try:
             if self.axis.name is not None and prim.uses_axis(self.axis.name, params):
@@ -102,9 +101,9 @@ class BatchTrace(Trace):
                 return parent.process(prim, tuple(vals), params)
             else:
                 if parent.evaluates and not (prim.foreign or isinstance(prim, Higher)):
-                    made = vmap_at_once(parent, prim, self.axis, vals, dims, params)
-                    if made is not None:
-                        outs = list(map(self.wrap, *made))
+                    results_at_once = vmap_at_once(parent, prim, self.axis, vals, dims, params)
+                    if results_at_once is not None:
+                        outs = list(map(self.wrap, *results_at_once))
                         return outs if prim.multiple_results else outs[0]
                 if prim.vmap is None:
                     raise missing_rule(prim, f"Batching rule for {prim.name!r} not implemented; "
@@ -122,7 +121,7 @@ class BatchTrace(Trace):
 
     def process_custom(self, prim: Primitive, fun: Callable, rules: object, args: tuple,
                        params: Params) -> list[Array]:
-        vals, dims, _ = self.split(args)    # also if none is mapped: `fun` may close over some
+        vals, dims, _ = self.split(args)    # `fun` may close over mapped values, so go on anyway
         ctx.trace = self.parent
         try:
             results = prim.vmap(self, fun, rules, vals, dims, **params)
@@ -140,7 +139,7 @@ def to_axis(x: ArrayLike, src: int | None, dst: int, size: int) -> Any:
     aval = typeof(x)
     if aval.is_high:
         return _mapped_as(aval, x, src, dst)
-    if is_float0(aval):     # no device has any, and there is nothing to move
+    if is_float0(aval):     # no device has float0 arrays: make another one
         shape = [n for i, n in enumerate(aval.shape) if i != src]
         return zeros_of(aval.update(shape=(*shape[:dst], size, *shape[dst:])))
     return broadcast_axis(x, size, dst) if src is None else move_axis(x, src, dst)
@@ -173,7 +172,8 @@ def axis_of_tangents(aval: ShapedArray, dim: MappedAxis, size: int, kind: str = 
 
 
 def _mapped_as(aval: Aval, x: Value, src: MappedAxis, dst: MappedAxis) -> Value:
-    """A value of a user's type that is mapped as it has to be: nobody else can change that."""
+    """A value of a user's type; ValueError unless it is mapped as required, since no rule can
+    change that."""
     if src is None or (type(dst) is not int and src != dst):
         how = "all elements share it" if src is None else f"it is mapped as {src}"
         raise ValueError(f"vmap: a value of type {aval} given, and {how}; one that is mapped "
@@ -185,24 +185,25 @@ def _mapped_as(aval: Aval, x: Value, src: MappedAxis, dst: MappedAxis) -> Value:
 
 def batch_flat(fun: Callable[..., Sequence[Array]], axis: Axis, vals: Sequence[ArrayLike],
                dims: Sequence[int | None]) -> tuple[list[Array], list[int | None]]:
-    """Outputs and their mapped axes of a flat function of mapped values, in the current trace."""
+    """The outputs of a flat function of mapped values, and their mapped axes, in the current trace.
+    """
     parent = ctx.trace
     trace = (_NotingBatchTrace if check_tracer_leaks.value else BatchTrace)(parent, axis)
     outer = enter(trace)
     try:
         if axis.name is not None:
-            # A new dict, never the old one changed: `current_context` tells axes apart by identity.
+            # A new dict, because `current_context` compares the dicts by identity.
             ctx.axes = {**ctx.axes, axis.name: axis.size}
         outs = fun(*map(trace.wrap, vals, dims))
         out_vals, out_dims, _ = trace.split(outs)
     finally:
         leave(outer)
         trace.alive = False
-    notes = note_origins(trace)
-    # References of this frame are no leaks: drop them before looking.
-    if notes is not None:
+    origins = note_origins(trace)
+    # References of this frame are no leaks: drop them first.
+    if origins is not None:
         outs = []
-        check_leaks(trace, notes)
+        check_leaks(trace, origins)
     return out_vals, out_dims
 
 
@@ -225,11 +226,11 @@ def batch_program(closed: ClosedOlympuspr, axis: Axis, dims: Sequence[int | None
       axis: size and name of the mapped axis.
       dims: per input, its mapped axis or None.
       force: per output, whether it must be mapped (along axis 0) even if it need not be.
-      avals: types of the mapped inputs, where they are not the program's with one axis more.
+      avals: types of the mapped inputs; None: the program's with the axis added.
     """
     if isinstance(force, bool):
         force = (force,) * len(closed.outvars)
-    # The parts of the axis are a key that is compared without frames.
+    # A tuple of the axis's parts is a key that Python compares without calls.
     return _batch_program(closed, (axis.size, axis.name, axis.mesh_axis), tuple(dims),
                           tuple(force), avals and tuple(avals))
 
@@ -241,7 +242,7 @@ def _batch_program(closed: ClosedOlympuspr, parts: tuple[DimSize, Hashable, Hash
                    ) -> tuple[ClosedOlympuspr, tuple[int | None, ...]]:
     axis = Axis(*parts)
 
-    # Which outputs are mapped is found out by tracing.
+    # Tracing finds the mapped outputs, which `body` returns as second result.
     def body(*args: Array) -> tuple[list[Array], tuple[int | None, ...]]:
         outs, out_dims = batch_flat(lambda *xs: eval_closed(closed, *xs), axis, args, dims)
         outs = [to_axis(x, d, 0, axis.size) if f else x

@@ -1,15 +1,15 @@
-"""Checks: a program that finds its own first failure, and returns it in front of its results.
+"""Checks: a program that finds its own first failure, and returns that before its results.
 
     program    inputs  ->  results
     checked    inputs  ->  code, words, results
 
-`code` is 0, or says which of the program's `Site`s failed first; `words` describe it: the bits of
-operands and places, of as many words as any site needs. A program knows nothing of who runs it: a
-loop adds the iteration, a branch or a call moves the codes behind those before it. So a checked
-body is kept with its body, and a body that cannot fail is left as it is.
+`code` is 0, or the number of the program's `Site` that failed first. `words` describe the failure:
+the bits of operands and indices, as many words as any site needs. A checked program does not depend
+on its surroundings: loops add the iteration, calls and branches renumber the codes. So a checked
+body is kept with its body, and a body that cannot fail stays as it is.
 
-A program may also be checked quickly: its code only says whether it fails, it has no sites, and of
-operations that hand a NaN on only the last is looked at. Who wants more runs the other one.
+In a quick check the code only says whether the program fails: it has no sites, and checks only the
+last of several operations that hand a NaN on. The caller runs the full program after a failure.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ from ..types.shape import definitely_equal, maximum, prod
 _index_checks: Any = lazy_module("olympus._src.interpreters.index_checks")   # of checked programs
 
 KINDS = ("user", "nan", "index", "div")
-# The checks that a program which is traced will be given.
+# The kinds of checks that will be made of the program that is traced now.
 looked_for: Any = lib.Config("olympus_checks", frozenset(), include_in_jit_key=True,
                              include_in_trace_context=True)
 INT32, UINT32 = map(dtypes.as_dtype, ("int32", "uint32"))
 
 
 def looking() -> bool:
-    """Whether a program that is traced now will be checked, or its failures noted."""
+    """Whether the program that is traced now will be checked, or its failures noted."""
     return bool(looked_for.value) or notes_failures()
 
 
@@ -76,11 +76,11 @@ class OlympusRuntimeError(ValueError):
     x is 3 (`check` failed)
     """
 
-    __module__ = "olympus.experimental.checkify"    # which few import
+    __module__ = "olympus.experimental.checkify"    # it need not be imported for this error
 
 
 class Field(NamedTuple):
-    """A value among the words."""
+    """The shape and dtype of a value whose bits are among the words."""
 
     shape: tuple[int, ...]
     dtype: Any
@@ -93,10 +93,11 @@ class Site(NamedTuple):
     kind: one of `KINDS`.
     what: the operation's name, or the user's message.
     source: the user's line.
-    fields: the meaning of the first words.
-    details: more about it, by kind: the structure of the message's fields; the shape of the value
-      that has a NaN; (axes, shape) of the indexed array.
-    around: what runs it, the innermost first: (what one run is called, which word says which).
+    fields: the values in the first words.
+    details: by kind: the structure of the message's fields; the shape of the value that has a NaN;
+      (axes, shape of the indexed array, shape of the indices).
+    around: the loops and maps around it, the innermost first: (text for one run, index of the word
+      that has the number of the run).
     """
 
     kind: str
@@ -107,20 +108,20 @@ class Site(NamedTuple):
     around: tuple[tuple[str, int], ...] = ()
 
     def within(self, what: str, word: int) -> Site:
-        """The same, run by a loop or for elements, as `word` counts."""
+        """The same site in a loop or map, whose word `word` counts its runs."""
         return self._replace(around=(*self.around, (what, word)))
 
     def values(self, words: np.ndarray) -> list[np.ndarray]:
-        """The fields' values."""
-        found, start = [], 0
+        """The values of the fields, decoded from the words."""
+        values, start = [], 0
         for field in self.fields:
-            found.append(_decoded(field, words[start:start + field.size]))
+            values.append(_decoded(field, words[start:start + field.size]))
             start += field.size
-        return found
+        return values
 
 
 class Checked(NamedTuple):
-    """A checked program, its sites, and how many words it returns."""
+    """A checked program, its sites, and the number of words that it returns."""
 
     program: ClosedOlympuspr
     sites: tuple[Site, ...]
@@ -130,7 +131,7 @@ class Checked(NamedTuple):
 # Words -------------------------------------------------------------------------------------------
 
 def fields_of(values: Sequence[object]) -> tuple[Field, ...]:
-    """How values lie among the words."""
+    """The layout of values in the words."""
     avals = list(map(typeof, values))
     return tuple([Field(a.shape, a.dtype, prod(a.shape) * _words_each(a.dtype))
                   for a in avals])
@@ -175,23 +176,23 @@ def _int(value: int) -> Array:
 
 
 def no_failure(width: int, vma: frozenset[str] = frozenset()) -> list[Array]:
-    """The code and the words of a program that has not failed, varying along these axes."""
+    """The code and the words of a program that has not failed, varying along the axes `vma`."""
     return [pvary(x, vma) for x in (full((), 0, INT32), _no_words(width))]
 
 
 def widened(words: Array, width: int) -> Array:
-    """The words with zeros behind them."""
+    """The words, padded with zeros at the end."""
     more = width - typeof(words).shape[0]
     return pad(words, literal(0, UINT32), ((0, more, 0),)) if more else words
 
 
 def moved(code: Array, offset: int) -> Array:
-    """The code of a site behind `offset` others."""
+    """The code, renumbered behind `offset` other sites; 0 stays 0."""
     return select(eq(code, _int(0)), code, add(code, _int(offset))) if offset else code
 
 
 def first(old: Sequence[Array], new: Sequence[Array]) -> list[Array]:
-    """(code, words) of the old failure, or of the new one if there is none."""
+    """(code, words) of the old failure, or of the new one if there is no old one."""
     fine = eq(old[0], _int(0))
     return [select(fine, new[0], old[0]),
             select(broadcast_in_dim(fine, typeof(old[1]).shape, ()), new[1], old[1])]
@@ -200,7 +201,7 @@ def first(old: Sequence[Array], new: Sequence[Array]) -> list[Array]:
 # The user's checks -------------------------------------------------------------------------------
 
 class CheckEffect(Effect):
-    """A check may fail. It is kept though nobody reads it; elements that do not run it are fine."""
+    """The effect of a check: the check stays without results, and runs for each element apart."""
 
     __slots__ = ()
     per_element = True
@@ -208,8 +209,8 @@ class CheckEffect(Effect):
 
 
 class Check(Primitive):
-    """Fail if the code is not 0. params: sites, what codes mean; debug, whether to look at it only
-    in checked programs."""
+    """Fail if the code is not 0. params: sites, by code; debug, whether only checked programs fail.
+    """
 
     multiple_results = True
     lowered = ("debug",)
@@ -259,9 +260,9 @@ check_p = Check("check")
 
 def first_run(what: str, shape: Sequence[DimSize], args: Sequence[Any], sites: tuple[Site, ...]
               ) -> tuple[list[Array], tuple[Site, ...]]:
-    """The failure of the first of several runs that has one, and sites that tell which that is.
+    """The first failure among several runs, and sites that name the run.
 
-    args: code and words, with axes of this shape in front for the runs.
+    args: code and words; their leading axes, of this shape, count the runs.
     """
     code, words = args
     count, width = prod(shape), typeof(words).shape[-1]
@@ -282,7 +283,7 @@ def first_run(what: str, shape: Sequence[DimSize], args: Sequence[Any], sites: t
 
 def check_program(closed: ClosedOlympuspr, kinds: frozenset[str], quick: bool = False
                   ) -> Checked | None:
-    """The checked program; None if it is the program itself. Cached on it."""
+    """The checked program; None if nothing in it is checked. Cached on the program."""
     return _checked(closed, kinds, quick)
 
 
@@ -295,8 +296,7 @@ def _checked(closed: ClosedOlympuspr, kinds: frozenset[str], quick: bool) -> Che
         differs = bool(checks.found or checks.left)
         return [*failure, *outs], (differs, tuple(checks.sites), checks.width)
 
-    # The findings hold tracers, and end with the trace: only their facts about the program are
-    # noted.
+    # `checks` has tracers, which end with the trace; only facts about the program are kept.
     with_aux = WithAux(body)
     program = stage(with_aux, closed.in_avals, closed.olympuspr.debug_info)
     differs, sites, width = with_aux.aux
@@ -325,7 +325,7 @@ def _counted(checked: ClosedOlympuspr, num_read: int) -> ClosedOlympuspr:
 
 def as_branch(body: Checked | ClosedOlympuspr, offset: int, width: int, vma: frozenset[str]
               ) -> ClosedOlympuspr:
-    """A branch that returns words as the others do; its codes follow theirs."""
+    """A branch that returns as many words as the others; its codes begin behind `offset`."""
     checked = isinstance(body, Checked)
     return _branch(body.program if checked else body, checked, offset, width, vma)
 
@@ -347,16 +347,16 @@ class Checks:
     """The findings of checks in a program that is run equation by equation.
 
     A primitive with bodies has a rule `checked(checks, args, params)`: its results, or None if no
-    body can fail. It asks `body` for checked bodies, and hands their results on to `took`.
+    body can fail. The rule gets checked bodies from `body`, and gives their results to `took`.
     """
 
     def __init__(self, kinds: frozenset[str], quick: bool, handed_on: Container[Var]) -> None:
         self.kinds, self.quick = kinds, quick
-        self.handed_on = handed_on      # variables whose NaN something else has, too
-        self.wide: dict[Any, Any] = {}      # by variable, the value broadcast to it
-        self.small: dict[Any, Any] = {}     # by type, where any of several small values is wrong
+        self.handed_on = handed_on      # variables whose NaN is in another checked value, too
+        self.wide: dict[Any, Any] = {}      # result of a broadcast -> the value before it
+        self.small: dict[Any, Any] = {}     # type of flags -> the union of several small failures
         self.sites: list[Site] = []
-        self.found: list[tuple[Any, Any]] = []      # code and words of each that may have failed
+        self.found: list[tuple[Any, Any]] = []      # code and words of each possible failure
         self.width = 0
         self.source: Any = None     # the line of the equation
         self.left = False           # whether a check was left out
@@ -376,7 +376,7 @@ class Checks:
 
     def fails(self, failed: Array, values: Sequence[object], kind: str, what: str,
               details: object = None) -> None:
-        """The equation fails if so, of these values."""
+        """Record a failure of the equation where `failed` holds, with the values to report."""
         code = select(failed, _int(1), _int(0))
         site = Site(kind, what, self.source, fields_of(values), details)
         self.took([code, _no_words(0)] if self.quick else [code, words_of(values)],
@@ -386,7 +386,7 @@ class Checks:
         """Code and words of the first failure."""
         for wrong in self.small.values():
             self.fails(_index_checks.first_place(wrong, False)[0], [], "", "")
-        # From the last to the first: each is chosen by its own code, so that nothing waits.
+        # From the last to the first: each select needs only its own code.
         code, words = no_failure(self.width)
         for its_code, its_words in reversed(self.found):
             code, words = first([its_code, widened(its_words, self.width)], [code, words])
@@ -433,7 +433,7 @@ class Checks:
         return outs
 
     def look_at_divisor(self, eqn: OlympusprEqn, ins: Sequence[Array]) -> None:
-        """The equation fails where it divides by zero; many divide by one number."""
+        """Record a division by zero; a divisor that is a broadcast is checked before it."""
         x, y = ins
         number = self.wide.get(eqn.invars[1], y)
         if type(number) is not Literal or not number.raw:
@@ -441,7 +441,7 @@ class Checks:
             self.look(eq_zero(number if narrow else y), eqn.primitive, "div", [x])
 
     def take_check(self, code: Array, words: object, sites: tuple[Site, ...]) -> None:
-        """Take a check of the user's: all of its errors, or the wanted kinds."""
+        """Take a user's check: all of its errors, or the errors of the wanted kinds."""
         wanted = ["user" in self.kinds or site.kind in self.kinds for site in sites]
         if not all(wanted):
             self.left = True
@@ -451,53 +451,53 @@ class Checks:
             self.took(*([code, _no_words(0)], []) if self.quick else ([code, words], sites))
 
     def look(self, wrong: Array, prim: Primitive, kind: str, operands: Sequence[Array]) -> None:
-        """The equation fails if anything is wrong; its place is told, and the operands there."""
+        """Record a failure if any element of `wrong` is true, with its index and the operands."""
         aval = typeof(wrong)
         if definitely_equal(aval.size, 0):
             return
         if self.quick and type(aval.size) is int and aval.size <= SMALL:
-            others = self.small.get(aval)
-            self.small[aval] = wrong if others is None else bitwise_or(others, wrong)
+            union = self.small.get(aval)
+            self.small[aval] = wrong if union is None else bitwise_or(union, wrong)
             return
         failed, place = _index_checks.first_place(wrong, not self.quick)
-        here: list[Any] = []
+        reported: list[Any] = []
         if place is not None:
-            here = [place]
+            reported = [place]
             if prim.elementwise:
-                here += [at_place(x, place) for x in numeric(operands, [(), aval.shape])]
+                reported += [at_place(x, place) for x in numeric(operands, [(), aval.shape])]
         elif not aval.shape:
-            here = numeric(operands, [()])
-        self.fails(failed, here, kind, prim.name, aval.shape)
+            reported = numeric(operands, [()])
+        self.fails(failed, reported, kind, prim.name, aval.shape)
 
 
 def at_place(x: Array, place: Array) -> Array:
-    """A number, or the element of an array at a place in the row of all."""
+    """A scalar, or the element of an array at a flat index."""
     aval = typeof(x)
     return dynamic_index_in_dim(reshape(x, (aval.size,)), place, 0, False) if aval.shape else x
 
 
 def eq_zero(x: Array) -> Array:
-    """Where a value is zero."""
+    """Whether elements are zero."""
     x = stop_gradient(x)
     return eq(x, full(typeof(x).shape, 0, typeof(x).dtype))
 
 
 def is_nan(x: Array) -> Array:
-    """Where a value is no number."""
+    """Whether elements are NaN."""
     x = stop_gradient(x)
     return ne(x, x)
 
 
 def numeric(operands: Sequence[Array], shapes: Sequence[object]) -> list[Array]:
-    """Those of the operands that are numbers, of one of the shapes."""
+    """The operands of numbers that have one of the shapes (no keys, no float0)."""
     return [x for x in operands if typeof(x).shape in shapes and not dtypes.is_extended(
         typeof(x).dtype) and not dtypes.is_float0(typeof(x).dtype)]
 
 
 def handed_on(pr: Olympuspr, results: tuple[bool, ...] | None = None) -> set[Var]:
-    """The variables whose NaN is also in the result of an operation that is looked at.
+    """The variables whose NaN is also in another value that is checked. Kept with the program.
 
-    `results`: which of the program's results are such variables. Kept with the program.
+    `results`: flags of the program's results that are such variables.
     """
     results = results or (False,) * len(pr.outvars)
     found = pr.cache.get(("handed on", results))
@@ -511,9 +511,9 @@ def _handed_on(pr: Olympuspr, results: Iterable[Atom]) -> set[Var]:
     for eqn in reversed(pr.eqns):
         prim = eqn.primitive
         if prim.looked_into:
-            (_, body, its), = prim.applied(eqn.params, eqn.invars)
+            (_, body, operands), = prim.applied(eqn.params, eqn.invars)
             inside = handed_on(body.olympuspr, tuple([v in handed for v in eqn.outvars]))
-            handed.update(variables([v for v, x in zip(its, body.invars, strict=True)
+            handed.update(variables([v for v, x in zip(operands, body.invars, strict=True)
                                      if x in inside]))
         elif prim.hands_on(eqn.params):
             out, = eqn.outvars
@@ -524,12 +524,12 @@ def _handed_on(pr: Olympuspr, results: Iterable[Atom]) -> set[Var]:
 
 
 def _has_nan(aval: Aval) -> bool:
-    """Whether an element is either NaN or a number (half of a complex one may be NaN)."""
+    """Whether elements may be NaN as a whole; half of a complex number may be."""
     return getattr(aval, "dtype", None) in NAN_DTYPES
 
 
 NAN_DTYPES = frozenset(map(dtypes.as_dtype, ("float16", "bfloat16", "float32", "float64")))
-SMALL = 1 << 14     # elements: to start a loop over fewer takes as long as the loop
+SMALL = 1 << 14     # elements: a loop over fewer takes less time than its start
 
 
 # Failures as text --------------------------------------------------------------------------------
@@ -542,7 +542,7 @@ def raise_failure(code: Array, words: object, sites: Sequence[Site]) -> None:
 
 
 def explained(site: Site, words: np.ndarray) -> str:
-    """The message of a failure: its place, its values, and the iterations of loops around it."""
+    """The message of a failure: its line, its values, and the iterations of loops around it."""
     values = site.values(words)
     lines = [_headline(site, values), f"  at {place_of(site)}"]
     if site.kind in ("nan", "div") and values:
@@ -554,7 +554,7 @@ def explained(site: Site, words: np.ndarray) -> str:
 
 
 def place_of(site: Site) -> str:
-    """The user's line, as text; a site of an artifact has no other."""
+    """The user's line as text; a site of an artifact has the text itself."""
     return site.source if isinstance(site.source, str) else source.summarize(site.source)
 
 
@@ -579,12 +579,12 @@ def _headline(site: Site, values: Sequence[np.ndarray]) -> str:
 
 
 def _coordinates(place: int, shape: Sequence[int]) -> list[int]:
-    """The indices of an element that is counted in the row of all."""
+    """The indices of the element with this flat index."""
     return list(map(int, np.unravel_index(place, shape)))
 
 
 def _operand_lines(site: Site, values: Sequence[np.ndarray]) -> list[str]:
-    """The place, and the operands there."""
+    """The element's index, and the operands there."""
     shown = []
     if site.details:
         place, *values = values

@@ -1,17 +1,17 @@
 """Rules of operations on arrays, each compiled as one program.
 
-A rule binds several small operations, tanh's five; where they run at once they would be as many
-compiled calls. So a rule is staged once per primitive, params and types of its operands, and its
-program is called from then on. Above a tape it is cut in two: the first half is called, and the
-equations of the second are recorded.
+A rule binds several small operations (tanh's binds five), which would be as many compiled calls
+where they run at once. So a rule is staged once per primitive, params and types of its operands,
+and its program is called from then on. Above a tape it is split in two: the known half is called,
+and the equations of the unknown half are recorded.
 
     jvp, on arrays       primals, tangents  ──►  compiled  ──►  results, tangents
     jvp, above a tape    primals  ──►  compiled  ──►  results, residuals
                          residuals, tangents  ──►  equations on the tape  ──►  tangents
     vmap, on arrays      mapped operands  ──►  compiled  ──►  mapped results
 
-XLA may round a product and a sum in one step in such a program, so that results differ from the
-single operations' in the last bits, as results of `jit` do.
+In such a program XLA may fuse a product and a sum into one rounding, so results differ in the last
+bits from single operations, as results of `jit` do.
 """
 
 from __future__ import annotations
@@ -33,42 +33,42 @@ from .partial_eval import TapeTrace, TapeTracer, split_program
 ArrayImpl = lib.ArrayImpl
 Compiled = Callable[[list[Array]], list[Array]]     # an executable program
 
-# By rule, primitive, Context, types and params; False where it has to run in Python each time.
+# By rule, primitive, Context, types and params; False for a rule that runs in Python each time.
 _rules: Memo = Memo(4096)
 
 # Options for finding mistakes: under them each operation is called by itself.
-_BY_STEPS = (config.debug_nans, config.debug_infs, config.debug_key_reuse, config.jit_disabled,
-             config.check_tracer_leaks)
+_STEPPING_OPTIONS = (config.debug_nans, config.debug_infs, config.debug_key_reuse,
+                     config.jit_disabled, config.check_tracer_leaks)
 
 
 def compiled(trace: Trace, name: str, closed: ClosedOlympuspr) -> Compiled:
-    """A program as a function of a list of arrays; a result that is an operand is not copied."""
+    """A program as a function of a list of arrays; results that are operands are not copied."""
     places: dict[Any, int] = {v: ~i for i, v in enumerate(closed.invars)}
-    made: list[Any] = []
+    computed: list[Any] = []
     for v in closed.outvars:
         if type(v) is not Literal and v not in places:
-            places[v] = len(made)
-            made.append(v)
+            places[v] = len(computed)
+            computed.append(v)
     compute = trace.compiled(
-        closed.replace(olympuspr=closed.olympuspr.replace(outvars=made)), name)
-    # Per result: i for the i-th that is computed, ~i for operand i, or a constant.
-    wanted = [v if type(v) is Literal else places[v] for v in closed.outvars]
-    if wanted == list(range(len(made))):
+        closed.replace(olympuspr=closed.olympuspr.replace(outvars=computed)), name)
+    # Per result: i for the i-th computed value, ~i for operand i, or a literal.
+    sources = [v if type(v) is Literal else places[v] for v in closed.outvars]
+    if sources == list(range(len(computed))):
         return compute
 
     def call(args: list[Array]) -> list[Array]:
-        values = compute(args) if made else made
+        values = compute(args) if computed else computed
         return [place if type(place) is Literal else values[place] if place >= 0 else args[~place]
-                for place in wanted]
+                for place in sources]
 
     return call
 
 
 class JVPRule:
-    """The rule `jvp` of a primitive for certain types.
+    """The compiled jvp rule of a primitive for operands of certain types.
 
-    On arrays it is `first` of primals and tangents; above a tape `first` of the primals, then, on
-    the tape, `later` of residuals and tangents.
+    On arrays, `first` takes primals and tangents. Above a tape, `first` takes the primals, and the
+    equations of `later`, which takes residuals and tangents, are recorded.
     """
 
     __slots__ = ("first", "later", "residuals", "tangents")
@@ -76,8 +76,8 @@ class JVPRule:
     def __init__(self, first: Compiled, later: ClosedOlympuspr | None, residuals: Sequence[int],
                  tangents: Sequence[int | Zero]) -> None:
         self.first, self.later = first, later
-        self.residuals = residuals      # places among what `first` returns, then the primals
-        # Per result its tangent's place among what `first`, then `later`, return; or a Zero.
+        self.residuals = residuals      # indices into the results of `first`, then the primals
+        # Per result a Zero, or the tangent's index into the results of `first`, then `later`.
         self.tangents = tangents
 
     def __call__(self, tape: Any, primals: list[Array], given: list[Array]
@@ -86,23 +86,23 @@ class JVPRule:
             outs = self.first(primals + given)
         else:
             outs = self.first(primals)
-            every = outs + primals
-            outs = outs + tape.append(self.later, [every[i] for i in self.residuals] + given)
+            sources = outs + primals
+            outs = outs + tape.append(self.later, [sources[i] for i in self.residuals] + given)
         return outs, [outs[t] if type(t) is int else t for t in self.tangents]
 
 
 def jvp_at_once(parent: Trace, prim: Primitive, primals: list[Array], tangents: list[Array | None],
                 params: Params) -> Any:
-    """The result of `prim.jvp`, by one compiled call; None if the rule has to run in Python.
+    """The result of `prim.jvp` by one compiled call; None if the rule must run in Python.
 
-    `tangents` has None for those that are zero.
+    `tangents` has None for zero tangents.
     """
     tape = parent if type(parent) is TapeTrace else None
     trace: Any = parent if tape is None else tape.parent
     types = _operand_types(trace, prim, primals)
     if types is None:
         return None
-    given = []
+    nonzero = []
     for t in tangents:
         if t is None:
             types.append(None)
@@ -111,15 +111,15 @@ def jvp_at_once(parent: Trace, prim: Primitive, primals: list[Array], tangents: 
                 type(t) is TapeTracer and t._trace is tape):
             return None
         types.append(t.aval)
-        given.append(t)
+        nonzero.append(t)
     # Rules may test whether two operands are the same object; the rule of `mul` does.
-    same = None if len(primals) < 2 or len(set(map(id, primals))) == len(primals) else (
-        _firsts(primals), _firsts(given))
-    key = ("jvp", prim, tape is None, current_context(), same, *types, *params.items())
-    rule = _found(key, lambda: _jvp_rule(trace, tape is not None, prim, types, same, params))
+    repeats = None if len(primals) < 2 or len(set(map(id, primals))) == len(primals) else (
+        _firsts(primals), _firsts(nonzero))
+    key = ("jvp", prim, tape is None, current_context(), repeats, *types, *params.items())
+    rule = _found(key, lambda: _jvp_rule(trace, tape is not None, prim, types, repeats, params))
     if rule is False:
         return None
-    outs, out_tangents = rule(tape, primals, given)
+    outs, out_tangents = rule(tape, primals, nonzero)
     return ((outs[:len(out_tangents)], out_tangents) if prim.multiple_results else
             (outs[0], out_tangents[0]))
 
@@ -129,7 +129,7 @@ def vmap_at_once(trace: Trace, prim: Primitive, axis: Axis, vals: list[Array],
                  ) -> tuple[list[Array], Sequence[int | None], list[ShapedArray]] | None:
     """The results of `prim.vmap` as lists, and the types of one element, by one compiled call.
 
-    None where the rule has to run in Python.
+    None if the rule must run in Python.
     """
     types = _operand_types(trace, prim, vals)
     if types is None or axis.mesh_axis is not None:
@@ -143,13 +143,13 @@ def vmap_at_once(trace: Trace, prim: Primitive, axis: Axis, vals: list[Array],
 
 
 def _firsts(values: Sequence[object]) -> tuple[int, ...]:
-    """Per value, the first place of the same object."""
+    """Per value, the first index of the same object."""
     places: dict[int, int] = {}
     return tuple([places.setdefault(id(x), i) for i, x in enumerate(values)])
 
 
 def _operand_types(trace: Trace, prim: Primitive, values: Sequence[object]) -> list[Any] | None:
-    """The types of operands that a compiled rule takes; None if it takes them not."""
+    """The types of the operands; None if no compiled rule applies to them."""
     if not trace.evaluates or prim.effectful:
         return None
     types = []
@@ -161,14 +161,14 @@ def _operand_types(trace: Trace, prim: Primitive, values: Sequence[object]) -> l
 
 
 def _found(key: object, make: Callable[[], Any]) -> Any:
-    """A rule from the table; False where it has to run in Python."""
+    """A rule from the table; False if it must run in Python."""
     try:
         rule = _rules.get(key)
-    except TypeError:       # a param has no hash: the operation says so
+    except TypeError:       # a param has no hash: the operation will raise
         return False
     if rule is None:
-        # The library's own rules run under `jit`, too: what one raises here, it raises there.
-        rule = _rules[key] = not any(option.value for option in _BY_STEPS) and make()
+        # Built-in rules run under `jit`, too, and raise the same errors there.
+        rule = _rules[key] = not any(option.value for option in _STEPPING_OPTIONS) and make()
     return rule
 
 
@@ -177,7 +177,7 @@ def _jvp_rule(trace: Trace, cut: bool, prim: Primitive, types: Sequence[Any], sa
     if prim.jvp is None:
         return False
     n = len(types) // 2
-    avals, given = types[:n], [t for t in types[n:] if t is not None]
+    avals, t_avals = types[:n], [t for t in types[n:] if t is not None]
 
     def tangents_of(primals: Sequence[Array], nonzero: Sequence[Array]
                     ) -> tuple[list[Array], Sequence[Tangent]]:
@@ -194,8 +194,8 @@ def _jvp_rule(trace: Trace, cut: bool, prim: Primitive, types: Sequence[Any], sa
     rule = WithAux(tangents_of)
     later, residuals = None, []
     if cut:
-        # The tape is walked at once, so residuals are kept as they are.
-        split = split_program(lambda _, tape, known, unknown: rule(known, unknown), avals, given,
+        # The tape is transposed soon, so large residuals are no harm.
+        split = split_program(lambda _, tape, known, unknown: rule(known, unknown), avals, t_avals,
                               narrow=False)
         first, later, count = split.known, split.unknown, len(split.known.outvars)
         start = {"input": count, "computed": count - split.num_computed}
@@ -203,7 +203,7 @@ def _jvp_rule(trace: Trace, cut: bool, prim: Primitive, types: Sequence[Any], sa
         known, recorded = iter(range(count)), iter(range(count, count + len(later.outvars)))
         places = [next(recorded if u else known) for u in split.unknown_out]
     else:
-        first = stage(lambda *xs: rule(xs[:n], xs[n:]), [*avals, *given])
+        first = stage(lambda *xs: rule(xs[:n], xs[n:]), [*avals, *t_avals])
         places = list(range(len(first.outvars)))
     if first.effects or (later is not None and later.effects):
         return False

@@ -11,28 +11,28 @@ from ..core.ir import ClosedOlympuspr, DropVar, Literal, Olympuspr, OlympusprEqn
 
 def dce_program(pr: Olympuspr, used_out: Sequence[bool],
                 keep_inputs: bool = True) -> tuple[Olympuspr, list[bool], list[bool]]:
-    """The program without dead equations, which constvars and which invars it still reads.
+    """The program without dead equations, and flags of the constvars and invars that it reads.
 
     Args:
       pr: an open program.
       used_out: per output, whether it is wanted; the others are dropped.
-      keep_inputs: keep unused invars in the signature (the flags say which are unused).
+      keep_inputs: whether unread invars stay in the signature.
     """
     outvars = [v for v, used in zip(pr.outvars, used_out, strict=True) if used]
     live: set[Any] = set(variables(outvars))
     kept, add = [], live.add
-    # Backwards: when an equation is met, all that could read its results has been seen, so whether
-    # a result is in `live` is final. An effect that `keeps` counts as a reader.
+    # Backwards: all readers of an equation's results come before it, so `live` is final for them.
+    # An effect that `keeps` counts as a reader.
     for eqn in reversed(pr.eqns):
         results = eqn.outvars
-        if len(results) != 1 or results[0] not in live:     # as a rule it is one, and wanted
+        if len(results) != 1 or results[0] not in live:     # usually one result, which is live
             used = [v in live for v in results]
             if True not in used and not (eqn.effects and any(e.keeps for e in eqn.effects)):
                 continue
             if False in used:
                 eqn = _trimmed(eqn, used)
         kept.append(eqn)
-        # The present equation's effects: one with bodies may read fewer operands than before.
+        # The trimmed equation's operands: one with bodies may read fewer than before.
         for v in eqn.invars:
             if type(v) is not Literal:
                 add(v)
@@ -46,7 +46,7 @@ def dce_program(pr: Olympuspr, used_out: Sequence[bool],
 
 
 def _trimmed(eqn: OlympusprEqn, used: Sequence[bool]) -> OlympusprEqn:
-    """An equation without what only its unused results need."""
+    """An equation without the parts that only its unused results need."""
     if eqn.primitive.dce is None:
         return eqn.replace(outvars=[v if u else DropVar(v.aval)
                                     for v, u in zip(eqn.outvars, used, strict=True)])
@@ -71,7 +71,8 @@ def _dropped(closed: ClosedOlympuspr, used_out: tuple[bool, ...], keep_inputs: b
     pr, used_consts, used_in = dce_program(whole, used_out, keep_inputs)
     same = len(pr.eqns) == len(whole.eqns) and all(map(operator.is_, pr.eqns, whole.eqns))
     if same and all(used_out) and len(pr.invars) == len(used_in):
-        # None stands for the program itself, which in its own cache would be a reference cycle.
-        return None, used_in    # nothing dropped: the same program object
+        # Nothing was dropped. None stands for the program itself: in its own cache it would be a
+        # reference cycle.
+        return None, used_in
     consts = [c for c, used in zip(closed.consts, used_consts, strict=True) if used]
     return ClosedOlympuspr(pr, consts), used_in

@@ -1,11 +1,11 @@
-"""Discharge: a program with references as one of arrays.
+"""Discharge: a program with references becomes one on arrays.
 
     program     inputs, references      ->  results
     discharged  inputs, their contents  ->  results, their contents at the end
 
-Each reference is a cell while the program runs on tracers, and its primitives' own functions
-(`on_cells`) read and replace the content. A primitive with a body that takes or makes references
-gives the body the contents of those, as more operands and results (`discharged`).
+The program runs on tracers, with a cell for each reference. Operations on references read and
+replace the content (`on_cells`). Primitives whose bodies take or make references give the contents
+to the bodies as further operands, and take them back as further results (`discharged`).
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from ..types.refs import inner
 
 
 def has_refs(closed: ClosedOlympuspr) -> bool:
-    """Whether a program takes or makes references; kept with it."""
+    """Whether a program takes or makes references; kept with the program."""
     return _found(closed)[0]
 
 
 def makes_refs(closed: ClosedOlympuspr) -> bool:
-    """Whether a program, or one that it applies, makes references; kept with it."""
+    """Whether a program, or a body in it, makes references; kept with the program."""
     return _found(closed)[1]
 
 
 def _found(closed: ClosedOlympuspr) -> tuple[bool, bool]:
     pr = closed.olympuspr
-    found = pr.cache.get("references")
-    if found is None:
+    flags = pr.cache.get("references")
+    if flags is None:
         takes = any(v.aval.mutable for v in (*pr.constvars, *pr.invars))
-        # One that a rule of the user's closes over is found, and refused, where it is touched.
+        # A reference that a user's rule closes over is refused where an operation touches it.
         made = {v.aval for eqn in pr.eqns for v in eqn.outvars}
         makes = True in {a.mutable for a in (*made, *[v.aval for v in pr.constvars])}
         for eqn in pr.eqns:
@@ -50,8 +50,8 @@ def _found(closed: ClosedOlympuspr) -> tuple[bool, bool]:
             if eqn.primitive.programs != ():
                 makes = any(makes_refs(body) for body in eqn.primitive.bodies(eqn.params)
                             if type(body) is ClosedOlympuspr)
-        found = pr.cache["references"] = takes or makes, makes
-    return found
+        flags = pr.cache["references"] = takes or makes, makes
+    return flags
 
 
 def written(closed: ClosedOlympuspr) -> tuple[bool, ...]:
@@ -64,17 +64,17 @@ def written(closed: ClosedOlympuspr) -> tuple[bool, ...]:
 @derived
 def handed_on(closed: ClosedOlympuspr) -> tuple[bool, ...]:
     """Per input, whether it is a reference that a rule of `custom_vjp` may get in a later pass."""
-    found: set[Var] = set()
+    variables_handed_on: set[Var] = set()
     for eqn in closed.eqns:
         flags = eqn.primitive.hands_references_on
         if flags is not None and any(v.aval.mutable for v in eqn.invars):
-            found.update(v for v, on in zip(
+            variables_handed_on.update(v for v, on in zip(
                 eqn.invars, flags(eqn.params, eqn.invars), strict=True) if on and type(v) is Var)
-    return tuple([v.aval.mutable and v in found for v in closed.olympuspr.invars])
+    return tuple([v.aval.mutable and v in variables_handed_on for v in closed.olympuspr.invars])
 
 
 def to_hand_on(prim: Primitive, ins: Sequence[Reference], params: Params) -> list[int]:
-    """The places of contents beside which a body needs the reference itself, each once."""
+    """The indices of operands whose references a body needs beside the contents, each once."""
     if not any(is_cell(x) and x._stands_for is not None for x in ins):
         return []
     flags = prim.hands_references_on(params, ins)
@@ -83,7 +83,8 @@ def to_hand_on(prim: Primitive, ins: Sequence[Reference], params: Params) -> lis
 
 
 def sources(ins: Sequence[Reference]) -> tuple[int | None, ...]:
-    """Per operand that is a content, the place of the reference itself among them, or None."""
+    """Per cell among the operands, the index of the operand that is its reference; None otherwise.
+    """
     places = {id(x): i for i, x in enumerate(ins)}
     return tuple([places.get(id(x._stands_for)) if is_cell(x) else None for x in ins])
 
@@ -91,14 +92,14 @@ def sources(ins: Sequence[Reference]) -> tuple[int | None, ...]:
 def discharge(closed: ClosedOlympuspr, which: Sequence[bool] | None = None,
               returned: Sequence[bool] | None = None, sources: Sequence[int | None] = ()
               ) -> ClosedOlympuspr:
-    """The program on contents of references; it returns those it writes; kept with the program.
+    """The program on the contents of references, which returns the written ones; kept with it.
 
     Args:
       closed: the program.
-      which: flags over the inputs; all references, if left out. Others stay references, which the
-        program hands on to what does not run now.
-      returned: which of these contents are results, if not those that it writes.
-      sources: per input that is a content, the input that is the reference itself, if one is.
+      which: flags of the inputs to discharge; None: all references. The others stay references,
+        which the program hands on to rules that run later.
+      returned: flags of the inputs whose contents are results; None: those that it writes.
+      sources: per input that is a content, the index of the input that is its reference, or None.
     """
     if which is None:
         if not has_refs(closed):
@@ -126,11 +127,11 @@ def _discharged(closed: ClosedOlympuspr, which: tuple[bool, ...], returned: tupl
                 x._stands_for = args[i]
 
         def step(eqn: OlympusprEqn, ins: list[Reference]) -> Reference:
-            trace.source = eqn.source       # of all that comes of it
+            trace.source = eqn.source       # of all equations that are recorded for it
             prim, outer = eqn.primitive, ctx.scope
             ctx.scope = outer.extend(*eqn.ctx.names) if eqn.ctx is not ROOT else outer
             try:
-                # A write returns the old content; where no equation reads that, it is not read.
+                # A write returns the old content: skip the read if no equation needs it.
                 if prim.on_set is not None and eqn.outvars[0] not in read and is_cell(ins[0]):
                     return prim.on_set(*ins, **eqn.params)
                 return _step(prim, ins, eqn.params)
@@ -171,7 +172,7 @@ def on_contents(what: str, role: str, closed: ClosedOlympuspr, consts: Sequence[
 
 
 def stores_of(closed: ClosedOlympuspr) -> dict[int, int]:
-    """For each written reference among the inputs, the index of its result in `discharge`."""
+    """Index of an input that is a written reference -> index of its result in `discharge`."""
     if not has_refs(closed):
         return {}
     places = [i for i, w in enumerate(written(closed)) if w]
@@ -184,7 +185,7 @@ def _step(prim: Primitive, ins: list[Reference], params: Params) -> Reference:
             f"{prim.name}: a rule (of custom_jvp, custom_vjp, custom_vmap or a HiPrim) closes over "
             f"the reference\n  {ins[0].aval}, and runs in a body of jit, a loop, a branch or "
             "checkpoint, which knows nothing of it;\n  pass it to the function as an argument.")
-    # Operations on references of an outer trace, which stay references, are recorded.
+    # Operations on references that stay references are recorded.
     if prim.on_cells is not None and (not ins or is_cell(ins[0]) or not is_ref(ins[0])):
         return prim.on_cells(ins, params)
     if prim.discharged is not None and (any(map(is_cell, ins)) or any(
@@ -194,18 +195,18 @@ def _step(prim: Primitive, ins: list[Reference], params: Params) -> Reference:
 
 
 def is_cell(x: object) -> bool:
-    """Whether a value is a reference of the program that is discharged, or that runs."""
+    """Whether a value is a reference that the current trace made."""
     return type(x) is Ref and (x._trace is ctx.trace or (
         x._trace is None and ctx.trace is ThreadState.trace))
 
 
 def content(x: Reference) -> Reference:
-    """The content of a cell, anything else as it is."""
+    """The content of a cell; any other value itself."""
     return x._value if is_cell(x) else x
 
 
 def put_back(cells: Sequence[Ref], outs: Sequence[Array]) -> list[Array]:
-    """Take the contents of these references off the results."""
+    """Put the last results into the cells, and return the others."""
     n = len(outs) - len(cells)
     for cell, x in zip(cells, outs[n:], strict=True):
         cell._put(x)

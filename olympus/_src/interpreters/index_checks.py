@@ -1,4 +1,4 @@
-"""The indices of an operation that reach outside of the indexed array."""
+"""Checks of the indices of an operation: those that reach outside of the indexed array."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ Found = tuple[Any, list[Any], tuple[Sequence[int], tuple[int, ...], tuple[int, .
 
 def outside(prim: Primitive, args: Sequence[Array], params: Params, places: bool
             ) -> Iterator[Found]:
-    """(whether one is outside, [the first such index, its place among all components], (the axis of
-    each component, the shapes of the indexed array and of the indices)), as often as there are
-    indices.
+    """For each operand of indices: whether any index is outside, details, and the layout.
 
-    The list is empty where the first is not known, or no `places` are asked for.
+    The details are [the first such index, its flat position among all components], or [] if that is
+    unknown or `places` is false. The layout is (the axis of each component, the shape of the
+    indexed array, the shape of the indices).
     """
     indexed = prim.indexed([*map(typeof, args)], params)
     if indexed is None:
@@ -46,22 +46,22 @@ def _by_axis(operand: Array, starts: Sequence[Array], window: Sequence[int]) -> 
     shape = typeof(operand).shape
     for axis, (start, size) in enumerate(zip(starts, window, strict=True)):
         if type(start) is not Literal:
-            last = _last(shape[axis], size, typeof(start).dtype)
+            last_start = _last(shape[axis], size, typeof(start).dtype)
             dtype = typeof(start).dtype
-            failed = bitwise_or(lt(start, literal(0, dtype)), gt(start, literal(last, dtype)))
+            failed = bitwise_or(lt(start, literal(0, dtype)), gt(start, literal(last_start, dtype)))
             yield failed, [start, literal(0, INT32)], ((axis,), shape, ())
 
 
 def _in_rows(operand: Array, indices: Array, axes: Sequence[int], window: Sequence[int],
              places: bool) -> Iterator[Found]:
-    """Whether indices reach outside, for an array whose last axis counts their components."""
+    """`outside` for one array of indices, whose last axis counts the components."""
     shape, aval = typeof(operand).shape, typeof(indices)
     if not axes or definitely_equal(aval.size, 0):
         return
     bounds = [_last(shape[a], window[a], aval.dtype) for a in axes]
-    last = (full(aval.shape, bounds[0], aval.dtype) if len(bounds) == 1 else
-            broadcast_in_dim(np.array(bounds, aval.dtype), aval.shape, (aval.ndim - 1,)))
-    wrong = bitwise_or(lt(indices, full(aval.shape, 0, aval.dtype)), gt(indices, last))
+    last_starts = (full(aval.shape, bounds[0], aval.dtype) if len(bounds) == 1 else
+                   broadcast_in_dim(np.array(bounds, aval.dtype), aval.shape, (aval.ndim - 1,)))
+    wrong = bitwise_or(lt(indices, full(aval.shape, 0, aval.dtype)), gt(indices, last_starts))
     failed, place = first_place(wrong, places)
     values = []
     if place is not None:
@@ -71,10 +71,10 @@ def _in_rows(operand: Array, indices: Array, axes: Sequence[int], window: Sequen
 
 
 def first_place(wrong: Array, asked: bool) -> tuple[Array, Array | None]:
-    """Whether anything is wrong, and the place of the first in the row of all elements.
+    """Whether any element is true, and the flat index of the first one.
 
-    The place is None where it is not asked for, or not known: of rank 0, of a symbolic size, of an
-    array that its type shards over devices.
+    The index is None if it is not `asked` for, and for rank 0, symbolic sizes, and arrays that
+    their types shard over devices.
     """
     aval = typeof(wrong)
     shape, size = aval.shape, aval.size
@@ -88,6 +88,6 @@ def first_place(wrong: Array, asked: bool) -> tuple[Array, Array | None]:
 
 
 def _last(size: int, window: int, dtype: DTypeLike) -> int:
-    """The last start at which a window is inside, or the last number of the dtype."""
+    """The last start at which a window is inside, or the largest number of the dtype."""
     limit = int(dtypes.iinfo(dtype).max)
     return limit if exceeds(size - window, limit) else size - window

@@ -1,10 +1,9 @@
 """Taylor mode: every value travels with its derivatives of higher orders along a curve.
 
-A value is a tower: itself, and the tower of its derivative, which is made when it is first asked
-for, by the primitive's `jvp` rule on towers (Karczmarczuk, "Functional differentiation of
-computer programs", 2001). Equal equations are one tower: sin asks for cos, and cos for the sin that
-is there, so that their derivatives of order n cost what their recurrences do. No primitive needs a
-rule more.
+A value is a tower: the value, and the tower of its derivative, which the primitive's `jvp` rule on
+towers makes on demand (Karczmarczuk, "Functional differentiation of computer programs", 2001).
+Equal equations give one tower: the derivative of sin is cos, whose derivative is the same sin
+again, so derivatives of order n cost as much as by a recurrence. No primitive needs a further rule.
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ from ..lax.creation import full_like
 from ..lax.shape import instantiate
 from .jvp import DifferentiatedTracer
 
-# (operands, series of each, **params) -> (result, its series): of primitives whose own jvp rule is
-# not to be used, or that have none. The terms of a series are derivatives over factorials.
+# (operands, series of each, **params) -> (result, its series): rules that users register, in place
+# of the jvp rule. The terms of a series are derivatives over factorials.
 Rule = Callable[..., tuple[Any, Sequence[Any]]]
 jet_rules: dict[Primitive, Rule] = {}
 
 
 @final
 class _Application:
-    """An operation on towers: what its results' derivatives are made of."""
+    """An operation on towers, from which the derivatives of its results are made."""
 
     __slots__ = ("number", "prim", "args", "params", "avals", "rules", "slopes")
 
@@ -43,7 +42,7 @@ class _Application:
 
 
 class JetTracer(DifferentiatedTracer):
-    """A value, and where the tower of its derivative comes from.
+    """A value, and the origin of the tower of its derivative.
 
     >>> from olympus.experimental.jet import JetTracer, jet
     >>> jet(lambda x: print(type(x) is JetTracer, x), (2.0,), ([1.0],))
@@ -57,7 +56,7 @@ class JetTracer(DifferentiatedTracer):
                  place: int = 0) -> None:
         self._trace = trace
         self.aval = typeof(primal)
-        # `maker` is an application, or the tower of the derivative (Zero: a constant's).
+        # `maker` is an application, or the tower of the derivative itself (Zero for a constant).
         self._primal, self._maker, self._place = primal, maker, place
 
     @property
@@ -70,7 +69,7 @@ class JetTracer(DifferentiatedTracer):
 
 
 class JetTrace(Trace):
-    """Applies operations to values, and remembers them until derivatives are asked for.
+    """Applies operations to values, and remembers them to make derivatives on demand.
 
     >>> from olympus.experimental.jet import JetTrace, jet
     >>> jet(lambda x: print(type(x._trace) is JetTrace, x._trace.order), (2.0,), ([1.0],))
@@ -95,7 +94,7 @@ class JetTrace(Trace):
     def process(self, prim: Primitive, args: tuple, params: Params) -> Array | list[Array]:
         if not any(map(self.mine, args)):
             return self.below(prim, args, params)
-        if isinstance(prim, Higher) and prim.called:    # a body of its own only in name
+        if isinstance(prim, Higher) and prim.called:    # its body is written out
             body, = prim.bodies(params)
             return eval_closed(body, *args)
         key = None
@@ -120,7 +119,7 @@ class JetTrace(Trace):
         return out
 
     def below(self, prim: Primitive, args: Sequence[Array], params: Params) -> Any:
-        """Bind in the trace below."""
+        """Bind in the parent trace."""
         for a in args:
             if isinstance(a, Tracer):
                 check_usable(a)
@@ -131,25 +130,25 @@ class JetTrace(Trace):
             ctx.trace = self
 
     def by_rule(self, rule: Rule, args: tuple, params: Params) -> Array | list[Array]:
-        """Results of a rule of the user's, all orders at once."""
+        """The results of a user's rule, which gives all orders at once."""
         primals = [a._primal if self.mine(a) else a for a in args]
-        found = [self.derivatives([a])[0] if self.mine(a) else None for a in args]
+        derivatives = [self.derivatives([a])[0] if self.mine(a) else None for a in args]
         ctx.trace = self.parent
         try:
             series = [[full_like(a, 0)] * self.order if terms is None else
                       [t / factorial(k) for k, t in enumerate(terms, 1)]
-                      for a, terms in zip(args, found, strict=True)]
+                      for a, terms in zip(args, derivatives, strict=True)]
             out, terms = rule(primals, series, **params)
             several = isinstance(out, (tuple, list))
-            outs, each = (out, terms) if several else ([out], [terms])
-            each = [[t * factorial(k) for k, t in enumerate(ts, 1)] for ts in each]
+            outs, series_out = (out, terms) if several else ([out], [terms])
+            series_out = [[t * factorial(k) for k, t in enumerate(ts, 1)] for ts in series_out]
         finally:
             ctx.trace = self
-        towers = [self.tower(x, ts) for x, ts in zip(outs, each, strict=True)]
+        towers = [self.tower(x, ts) for x, ts in zip(outs, series_out, strict=True)]
         return towers if several else towers[0]
 
     def tower(self, primal: ArrayLike, terms: Sequence[Array]) -> JetTracer:
-        """The value with these derivatives, and zeros above."""
+        """A value with these derivatives; higher ones are zero."""
         aval = typeof(primal).to_tangent_aval()
         slope: Any = Zero(aval)
         for term in reversed(terms):
@@ -164,7 +163,7 @@ class JetTrace(Trace):
                 return self.parent.process_custom(prim, fun, rules, args, params)
             finally:
                 ctx.trace = self
-        if prim.what != "custom_jvp":       # its rules say nothing of forward derivatives
+        if prim.what != "custom_jvp":       # its rules are for reverse mode
             return fun(*args)
         ctx.trace = self.parent
         try:
@@ -176,27 +175,27 @@ class JetTrace(Trace):
         return [JetTracer(self, x, maker, i) for i, x in enumerate(primals)]
 
     def derivatives(self, towers: Sequence[Array]) -> list[list[Array]]:
-        """The derivatives of each, from the first up to the trace's order."""
-        found: list[list[Any]] = [[] for _ in towers]
+        """The derivatives of each tower, from the first up to the trace's order."""
+        derivatives: list[list[Any]] = [[] for _ in towers]
         zeros = [typeof(x).to_tangent_aval() for x in towers]
         level: list[Any] = list(towers)
         for _ in range(self.order):
             self.differentiate(level)
             level = [x._slope if self.mine(x) else None for x in level]
-            for terms, x, zero in zip(found, level, zeros, strict=True):
+            for terms, x, zero in zip(derivatives, level, zeros, strict=True):
                 terms.append(x._primal if self.mine(x) else
                              instantiate(Zero(zero)) if x is None or type(x) is Zero else x)
-        return found
+        return derivatives
 
     def differentiate(self, towers: Sequence[Array]) -> None:
-        """Make the slopes of towers, and of all that they are computed from, oldest first."""
+        """Make the slopes of towers, and of everything they are computed from, oldest first."""
         needed: dict[int, _Application] = {}
-        left: list[Any] = list(towers)
-        while left:
-            x = left.pop()
+        pending: list[Any] = list(towers)
+        while pending:
+            x = pending.pop()
             if self.mine(x) and x._slope is None and x._maker.number not in needed:
                 needed[x._maker.number] = x._maker
-                left += x._maker.args
+                pending += x._maker.args
         for _, maker in sorted(needed.items()):
             maker.slopes = self.slopes(maker)
 
@@ -222,9 +221,9 @@ class JetTrace(Trace):
 def jet_flat(fun: Callable[..., Sequence[Array]], primals: Sequence[ArrayLike],
              series: Sequence[Sequence[Array]], order: int
              ) -> tuple[list[Array], list[list[Array]]]:
-    """Results of a flat function and their derivatives to an order, in the current trace.
+    """The results of a flat function, and their derivatives up to an order, in the current trace.
 
-    `series` has the derivatives of each operand; one that has none of its own is empty.
+    `series` has the derivatives of each operand; () for a constant.
     """
     trace = JetTrace(ctx.trace, order)
     args = [trace.tower(x, terms) for x, terms in zip(primals, series, strict=True)]

@@ -1,7 +1,7 @@
 """Forward mode: every value travels with its tangent.
 
-A tangent is an array, a tracer, or a symbolic `Zero`. Rules run in the enclosing trace, so forward
-mode nests and composes with whatever that trace does.
+A tangent is an array, a tracer, or a symbolic `Zero`. Rules run in the parent trace, so forward
+mode nests, and composes with all other transformations.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from .partial_eval import TapeTrace
 
 
 def zero_tangent(x: ArrayLike) -> Zero:
-    """The tangent of a value that is a constant."""
+    """The tangent of a constant."""
     return Zero(typeof(x).to_tangent_aval())
 
 
 class DifferentiatedTracer(Tracer):
-    """A primal value with something of its derivative; its attributes are the primal's."""
+    """A primal value with a derivative; attributes for messages are the primal's."""
 
     __slots__ = ("_primal",)
 
@@ -68,8 +68,8 @@ class JVPTracer(DifferentiatedTracer):
     True JVPTracer(primal=1.0, tangent=2.0)
     """
 
-    # Primal and tangent are values of the parent or from around it. The tangent is never `Zero`:
-    # `wrap` makes no tracer then. So if an operand is ours, the rule must be applied.
+    # Primal and tangent are values of the parent or of traces below. The tangent is never `Zero`
+    # (`wrap` makes no tracer then), so an operation with such an operand needs its rule.
     __slots__ = ("_tangent",)
 
     def __init__(self, trace: JVPTrace, primal: Any, tangent: Any) -> None:
@@ -128,7 +128,7 @@ class JVPTrace(Trace):
 
     def process(  # noqa: PLR0912 - hot: a call would be a frame for each operation
             self, prim: Primitive, args: tuple, params: Params) -> Array | list[Array]:
-        # Hot path: `split` once more, where nothing is made if nothing is active.
+        # The hot path: `split` written out, which makes no zeros where no operand is active.
         primals, tangents, active, zeros = [], [], False, False
         for a in args:
             if type(a) is JVPTracer and a._trace is self:
@@ -158,9 +158,9 @@ class JVPTrace(Trace):
                 # Everything a built-in rule binds has one source line; find it once.
                 if own and record is not None:
                     record.source = line or user_frame()
-                # Above a tape the tangents are its unknowns. An ordinary rule needs nothing
-                # special: operations on primals run, operations on tangents are recorded. A body
-                # must be cut in two.
+                # Above a tape, tangents are the unknowns. An ordinary rule needs no more: the tape
+                # runs operations on primals, and records operations on tangents. A body must be
+                # split in two.
                 if higher and isinstance(parent, TapeTrace):
                     results = prim.linearize(parent, primals, tangents, **params)
                 else:
@@ -186,9 +186,9 @@ class JVPTrace(Trace):
     def process_custom(self, prim: Primitive, fun: Callable, rules: object, args: tuple,
                        params: Params) -> list[Array]:
         primals, tangents, active = self.split(args)
-        # Until its rule has returned, the function may have nothing of this trace but its operands:
-        # to the rule a tracer that it closes over would be a constant, and its derivative lost
-        # without a word. `check_usable` refuses it.
+        # Until the rule has returned, it may read nothing of this trace but the operands: a tracer
+        # that it closes over would be a constant, whose derivative is silently lost. `check_usable`
+        # refuses it.
         ctx.trace, self.waits_for, record = self.parent, (prim, params), self.record
         line = None if record is None else record.source
         try:
@@ -196,7 +196,7 @@ class JVPTrace(Trace):
                 return self.parent.process_custom(prim, fun, rules, tuple(primals), params)
             if record is not None:
                 record.source = None     # the rule has lines of its own
-            # Rules of ours take arrays: users' may return numbers.
+            # Users' rules may return numbers; built-in rules take arrays.
             results = tree_map(as_array, prim.jvp(fun, rules, primals, tangents, **params))
         finally:
             ctx.trace, self.waits_for = self, None
@@ -211,7 +211,7 @@ class _NotingJVPTrace(Noting, JVPTrace):
 
 def jvp_flat(fun: Callable[..., Sequence[Array]], primals: Sequence[ArrayLike],
              tangents: Sequence[ArrayLike | Zero]) -> tuple[list[Array], list[Tangent]]:
-    """Primal outputs and their tangents (maybe `Zero`) of a flat function, in the current trace."""
+    """The outputs and tangents (maybe `Zero`) of a flat function, computed in the current trace."""
     parent = ctx.trace
     trace = (_NotingJVPTrace if check_tracer_leaks.value else JVPTrace)(parent)
     args = [trace.wrap(p, t) for p, t in zip(primals, tangents, strict=True)]
@@ -222,23 +222,23 @@ def jvp_flat(fun: Callable[..., Sequence[Array]], primals: Sequence[ArrayLike],
     finally:
         leave(outer)
         trace.alive = False
-    notes = note_origins(trace)
-    # References of this frame are no leaks: drop them before looking.
-    if notes is not None:
+    origins = note_origins(trace)
+    # References of this frame are no leaks: drop them first.
+    if origins is not None:
         args = outs = []
-        check_leaks(trace, notes)
+        check_leaks(trace, origins)
     return out_primals, out_tangents
 
 
 def jvp_program(closed: ClosedOlympuspr, nonzero: Sequence[bool],
                 instantiate_out: bool | Sequence[bool] = False
                 ) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:
-    """The program (primals, nonzero tangents) -> (outs, nonzero out tangents), and which those are.
+    """The program (primals, nonzero tangents) -> (outs, nonzero out tangents), and flags of these.
 
     Args:
       closed: a program without tracers among its constants.
       nonzero: per input, whether it has a tangent.
-      instantiate_out: per output, whether its tangent must be made even if zero.
+      instantiate_out: per output, whether its tangent must be an array even if zero.
     """
     if isinstance(instantiate_out, bool):
         instantiate_out = (instantiate_out,) * len(closed.outvars)
@@ -251,7 +251,7 @@ def _jvp_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...],
     pr = closed.olympuspr
     n, in_avals = len(pr.invars), [v.aval for v in pr.invars]
 
-    # Which tangents are zero is found out by tracing.
+    # Tracing finds the zero tangents, which `nonzero_out` returns.
     def jvp_body(*args: Array) -> tuple[list[Array], tuple[bool, ...]]:
         tangents = spread_tangents(in_avals, nonzero, args[n:])
         outs, out_tangents = jvp_flat(lambda *xs: eval_closed(closed, *xs), args[:n], tangents)

@@ -1,9 +1,9 @@
 """Partial evaluation: run the known part, record the rest.
 
 `TapeTrace` is a staging trace with a parent. An operation on known values runs at once in the
-parent; one that touches an unknown is recorded. Linearisation is forward mode above such a tape,
-with tangents unknown: primal values stay concrete (so Python `if` works), tangent equations pile
-up, and `transpose` walks them backwards.
+parent; an operation on an unknown is recorded. Linearisation is forward mode above such a tape,
+with tangents unknown: primal values stay concrete (so Python `if` works), equations on tangents are
+recorded, and `transpose` walks them backwards.
 
       user's function  ──►  JVPTrace  ──primal ops──►  parent of the tape (evaluate, stage, …)
                                └───────tangent ops──►  tape
@@ -32,7 +32,7 @@ from .dce import dce_closed
 
 
 class TapeTracer(JitTracer):
-    """An unknown value: a tangent, as a rule.
+    """An unknown value, usually a tangent.
 
     >>> import olympus
     >>> from olympus.extend.linear_util import wrap_init
@@ -49,8 +49,9 @@ class TapeTracer(JitTracer):
 class TapeTrace(StagingTrace):
     """Records operations on unknowns; passes the others on to `parent`.
 
-    What is recorded runs after all that is passed on. So once something is recorded that reads or
-    changes an input (`InputEffect`), all that does so later is recorded, too.
+    Recorded operations run after all operations that are passed on. So once an operation is
+    recorded that reads or changes an input (`InputEffect`), later operations on that input are
+    recorded, too.
     """
 
     __slots__ = ("touched", "scope", "root", "reverse")
@@ -61,13 +62,14 @@ class TapeTrace(StagingTrace):
         self.parent, self.recorded = parent, parent.recorded
         self.watched = parent.watched or debug_nans.value or debug_infs.value
         self.scope = ctx.scope
-        self.root = recorder(parent) if parent.recorded else None      # which knows lines
-        self.reverse = True     # whether its equations will be transposed, as nearly always
-        self.touched: dict[int, Any] = {}      # by id of the value, which it keeps alive
+        self.root = recorder(parent) if parent.recorded else None      # it knows the lines
+        self.reverse = True     # whether its equations will be transposed (nearly always)
+        # The inputs that recorded operations read or change, by id; the entry keeps them alive.
+        self.touched: dict[int, Any] = {}
 
     def close(self, outs: Sequence[ArrayLike], result_paths: tuple[str, ...] = ()
               ) -> ClosedOlympuspr:
-        """End the trace; the program's names are relative to the scope that it began in."""
+        """End the trace; the program's scopes are relative to the scope in which it began."""
         n = len(self.scope.names)
         if n:
             for eqn in self.eqns:
@@ -78,8 +80,8 @@ class TapeTrace(StagingTrace):
         return type(x) is TapeTracer and x._trace is self
 
     def process(self, prim: Primitive, args: tuple, params: Params) -> object:
-        # Known is all that is not ours: arrays, numbers, tracers of the parent and of traces around
-        # it; but for effects on an input that come after recorded ones.
+        # All values but this tape's tracers are known: arrays, numbers, tracers of the parent and
+        # of traces below it. An operation that `must_wait` is recorded all the same.
         parent = self.parent
         for a in args:
             if type(a) is TapeTracer and a._trace is self:
@@ -92,11 +94,11 @@ class TapeTrace(StagingTrace):
                 finally:
                     ctx.trace = self
         if prim.partial_eval is None:
-            known = self.root.source if self.root else self.source
+            line = self.root.source if self.root else self.source
             return StagingTrace.process(self, prim, args, params,
-                                        known or (ASK if self.watched else None))
-        # The rule of a primitive with bodies runs in the parent, where it binds the known half.
-        # Unknown operands it leaves on the tape itself, by `record`.
+                                        line or (ASK if self.watched else None))
+        # The rule of a primitive with bodies runs in the parent, where it binds the known half; it
+        # puts the unknown half on the tape by `record`.
         unknown = list(map(self.owns, args))
         for i in self.must_wait(prim, args, params):
             unknown[i] = True
@@ -117,7 +119,7 @@ class TapeTrace(StagingTrace):
             ctx.trace = self
 
     def must_wait(self, prim: Primitive, args: Sequence[ArrayLike], params: Params) -> list[int]:
-        """The operands that it reads or changes after something that is recorded."""
+        """The indices of operands whose effects come after recorded ones."""
         if not self.touched or not prim.effectful:
             return []
         effects = prim.effects(tuple(map(typeof, args)), params)
@@ -125,15 +127,15 @@ class TapeTrace(StagingTrace):
 
     def record(self, prim: Primitive, args: Sequence[ArrayLike], params: Params) -> Any:
         """Append one equation whose outputs are all unknown."""
-        # Known operands become constants of the tape's program, by identity: each is one residual,
+        # Known operands become constants of the tape's program. Each object is one residual,
         # however many equations read it.
-        known = self.root.source if self.root else self.source
-        return super().process(prim, args, params, known or (ASK if self.watched else None))
+        line = self.root.source if self.root else self.source
+        return super().process(prim, args, params, line or (ASK if self.watched else None))
 
     def append(self, closed: ClosedOlympuspr, args: Sequence[Array]) -> list[TapeTracer]:
-        """The results of a program without effects, whose equations are recorded as they are.
+        """Record the equations of a program without effects unchanged; return its results.
 
-        Its operands have the types that it was staged for, so that nothing is inferred.
+        The operands must have the program's input types, so no type is inferred.
         """
         pr, atom = closed.olympuspr, self.atom
         env: dict[Any, Any] = dict(zip(pr.invars, map(atom, args), strict=True))
@@ -153,11 +155,11 @@ class TapeTrace(StagingTrace):
 
 
 class Residual(NamedTuple):
-    """Where the unknown half finds a value that it takes from the known one.
+    """The origin of a value that the unknown half takes from the known half.
 
-    kind: "input", a known input itself; "computed", one of those that the known half returns. Loops
-    have kinds of their own.
-    index: which one of its kind.
+    kind: "input", a known input; "computed", a value that the known half returns for this purpose.
+      Loops have further kinds.
+    index: its index among the values of its kind.
     """
 
     kind: str
@@ -167,7 +169,7 @@ class Residual(NamedTuple):
 class Split:
     """A program split into a known and an unknown half.
 
-    known:    known inputs -> known outputs, then residuals that are computed
+    known:    known inputs -> known outputs, then computed residuals
     unknown:  residuals, then unknown inputs -> unknown outputs
     """
 
@@ -179,8 +181,8 @@ class Split:
     #                     ▼
     # unknown inputs ──►  unknown  ──────────► unknown outputs
     #
-    # The known half depends on nothing below it, so it runs first, and alone where that is all that
-    # is wanted. A residual that is a known input is not returned by it a second time.
+    # The known half needs nothing of the unknown one: it runs first, and alone if only its outputs
+    # are wanted. It does not return residuals that are its inputs.
     __slots__ = ("known", "unknown", "unknown_out", "residuals")
 
     def __init__(self, known: ClosedOlympuspr, unknown: ClosedOlympuspr,
@@ -191,7 +193,8 @@ class Split:
     def touched(self, unknown_in: Sequence[bool]) -> list[int]:
         """The known inputs that the unknown half reads or changes.
 
-        In a loop it does so before the known half of the next iteration: all must be in one half.
+        In a loop that comes before the known half of the next iteration, so all operations on such
+        an input must be in one half.
         """
         inputs = [i for i, u in enumerate(unknown_in) if not u]
         lead = len(self.unknown.consts)
@@ -204,7 +207,7 @@ class Split:
         return len([r for r in self.residuals if r.kind == "computed"])
 
     def residual_values(self, known_args: Sequence[T], computed: Sequence[T]) -> list[T]:
-        """The residuals, in the order that `unknown` takes them."""
+        """The residuals, in the order of the inputs of `unknown`."""
         by_kind = {"input": known_args, "computed": computed}
         return [by_kind[r.kind][r.index] for r in self.residuals]
 
@@ -218,7 +221,7 @@ def split_program(fun: Callable[[StagingTrace, TapeTrace, list, list], Sequence[
       fun: returns a flat list of outputs; it runs with the tape as current trace.
       known_avals, unknown_avals: avals of the two groups of inputs.
       instantiate: per output, whether it counts as unknown even if it is known.
-      narrow: whether a residual that is a broadcast is kept as its operand.
+      narrow: whether the operand of a broadcast is the residual in its place.
     """
     staging = StagingTrace()
     tape = TapeTrace(staging)
@@ -233,23 +236,23 @@ def split_program(fun: Callable[[StagingTrace, TapeTrace, list, list], Sequence[
         unknown_out = tuple(force or tape.owns(o)
                             for o, force in zip(outs, instantiate, strict=True))
         unknown = tape.close([o for o, u in zip(outs, unknown_out, strict=True) if u])
-        # Before the residuals are listed: what only dead equations read is not computed.
+        # Before the residuals are listed, so that values which only dead equations read are none.
         unknown = dce_closed(unknown, [True] * len(unknown.olympuspr.outvars))[0]
         ctx.trace = staging
-        # A value that the unknown half reads is a residual if the known half makes it; arrays and
-        # tracers from around both are there anyway, and stay constants.
-        fixed, values = [], []
+        # A constant of the unknown half is a residual if the known half made it. Arrays, and
+        # tracers of traces below both, stay constants.
+        constants, made = [], []
         for var, value in zip(unknown.olympuspr.constvars, unknown.consts, strict=True):
-            mine = isinstance(value, JitTracer) and value._trace is staging
-            (values if mine else fixed).append((var, value))
-        residuals, computed = _residuals([id(value) for _, value in values], map(id, known_in))
-        computed = [values[i][1] for i in computed]
+            from_known = isinstance(value, JitTracer) and value._trace is staging
+            (made if from_known else constants).append((var, value))
+        residuals, computed = _residuals([id(value) for _, value in made], map(id, known_in))
+        computed = [made[i][1] for i in computed]
         known_outs = [o for o, u in zip(outs, unknown_out, strict=True) if not u]
         known = staging.close([*known_outs, *computed])
         pr = unknown.olympuspr.replace(
-            constvars=[v for v, _ in fixed],
-            invars=[*(v for v, _ in values), *unknown.olympuspr.invars])
-        split = Split(known, ClosedOlympuspr(pr, [c for _, c in fixed]), unknown_out, residuals)
+            constvars=[v for v, _ in constants],
+            invars=[*(v for v, _ in made), *unknown.olympuspr.invars])
+        split = Split(known, ClosedOlympuspr(pr, [c for _, c in constants]), unknown_out, residuals)
         return _narrow(split) if narrow else split
     finally:
         leave(outer)
@@ -259,7 +262,7 @@ def split_program(fun: Callable[[StagingTrace, TapeTrace, list, list], Sequence[
 
 def _residuals(values: Iterable[Hashable], inputs: Iterable[Hashable]
                ) -> tuple[tuple[Residual, ...], list[int]]:
-    """Values as residuals of a program of these inputs, and the places of the computed ones."""
+    """The residual for each value, given the program's inputs, and indices of the computed ones."""
     positions = {x: i for i, x in enumerate(inputs)}
     residuals, computed = [], []
     for i, x in enumerate(values):
@@ -272,51 +275,52 @@ def _residuals(values: Iterable[Hashable], inputs: Iterable[Hashable]
 
 
 def _narrow(split: Split) -> Split:
-    """The split with residuals that are broadcasts made again from their operands when needed."""
-    # A broadcast is as large as its result and cheap to make. Kept as a residual, of a loop above
-    # all, it would take memory; its operand takes little.
+    """The split in which the unknown half repeats broadcasts, and takes their operands instead."""
+    # A broadcast is large and cheap to make. It would take memory as a residual, above all of a
+    # loop; its operand takes little.
     #
     #     known: a ─► broadcast ─► r (residual)       becomes     known: a (residual)
     #     unknown: f r                                            unknown: broadcast a ─► f
     pr, later = split.known.olympuspr, split.unknown.olympuspr
     first = len(pr.outvars) - split.num_computed
-    made = {v: eqn for eqn in pr.eqns if eqn.primitive is broadcast_in_dim_p for v in eqn.outvars}
-    if made.keys().isdisjoint(pr.outvars[first:]):
+    broadcasts = {v: eqn for eqn in pr.eqns if eqn.primitive is broadcast_in_dim_p
+                  for v in eqn.outvars}
+    if broadcasts.keys().isdisjoint(pr.outvars[first:]):
         return split
-    # The inputs of the unknown half, by the known half's variables, and their names.
-    taken: dict[Any, Any] = {}
-    remade: list[OlympusprEqn] = []
+    # The new residuals: the known half's variable -> the unknown half's variable.
+    new_inputs: dict[Any, Any] = {}
+    repeated: list[OlympusprEqn] = []
 
     values = split.residual_values(pr.invars, pr.outvars[first:])
-    # Those that stay, first: a broadcast of one of them takes its name instead of one more
-    # residual. (`later.invars` goes on with the unknown inputs, hence not strict.)
+    # First the residuals that stay, so that a broadcast of one needs no residual more.
+    # (`later.invars` goes on with the unknown inputs, hence not strict.)
     for v, name in zip(values, later.invars, strict=False):
-        if v not in made:
-            taken[v] = name
+        if v not in broadcasts:
+            new_inputs[v] = name
     for v, name in zip(values, later.invars, strict=False):
         chain = []
-        while v in made:
-            chain.append(made[v])
-            v = made[v].invars[0]
+        while v in broadcasts:
+            chain.append(broadcasts[v])
+            v = broadcasts[v].invars[0]
         # `v` is now the first operand of the whole chain of broadcasts.
-        x = v if type(v) is Literal else taken.setdefault(v, Var(v.aval)) if chain else None
+        x = v if type(v) is Literal else new_inputs.setdefault(v, Var(v.aval)) if chain else None
         for eqn in reversed(chain):
             out = name if eqn is chain[0] else Var(eqn.outvars[0].aval)
-            remade.append(OlympusprEqn(eqn.primitive, [x], [out], eqn.params, eqn.effects,
-                                       eqn.source, eqn.ctx))
+            repeated.append(OlympusprEqn(eqn.primitive, [x], [out], eqn.params, eqn.effects,
+                                         eqn.source, eqn.ctx))
             x = out
-    residuals, computed = _residuals(taken, pr.invars)
-    outs = [*pr.outvars[:first], *map([*taken].__getitem__, computed)]
+    residuals, computed = _residuals(new_inputs, pr.invars)
+    outs = [*pr.outvars[:first], *map([*new_inputs].__getitem__, computed)]
     known, _ = dce_closed(split.known.replace(olympuspr=pr.replace(outvars=outs)),
                           (True,) * len(outs))
-    later = later.replace(invars=[*taken.values(), *later.invars[len(split.residuals):]],
-                          eqns=[*remade, *later.eqns])
+    later = later.replace(invars=[*new_inputs.values(), *later.invars[len(split.residuals):]],
+                          eqns=[*repeated, *later.eqns])
     return Split(known, split.unknown.replace(olympuspr=later), split.unknown_out, residuals)
 
 
 def partial_eval_program(closed: ClosedOlympuspr, unknown_in: Sequence[bool],
                          instantiate: Sequence[bool] | bool = False) -> Split:
-    """Cut a program by which of its inputs are unknown; cached on the program."""
+    """Split a program by flags of its unknown inputs; cached on the program."""
     if not isinstance(instantiate, bool):
         instantiate = tuple(instantiate)
     return _split(closed, tuple(unknown_in), instantiate)
@@ -334,10 +338,10 @@ def _split(closed: ClosedOlympuspr, unknown_in: tuple[bool, ...],
                          instantiate)
 
 
-# Dependence
+# Dependence --------------------------------------------------------------------------------------
 
 def reached(pr: Olympuspr, flags: Sequence[bool]) -> set[Var]:
-    """The variables of a program that are computed from any of the flagged inputs."""
+    """The variables of a program that depend on any flagged input."""
     reached_vars: set[Any] = set(compress(pr.invars, flags))
     for eqn in pr.eqns:
         prim = eqn.primitive
@@ -352,7 +356,7 @@ def reached(pr: Olympuspr, flags: Sequence[bool]) -> set[Var]:
 
 
 def depends(closed: ClosedOlympuspr, flags: Sequence[bool]) -> tuple[bool, ...]:
-    """Which outputs are computed from any of the flagged inputs; cached on the program."""
+    """Flags of the outputs that depend on any flagged input; cached on the program."""
     return _depends(closed, tuple(flags))
 
 
@@ -369,24 +373,23 @@ def record_unknown(fun: Callable[..., Sequence[Array]], args: Sequence[Any],
 
     Args:
       fun: returns a flat list.
-      args: values, or types of those that are unknown.
-      unknown: per argument, whether it is.
-      instantiate: per result, whether the program gives it even if it is known.
+      args: values of known arguments, types of unknown ones.
+      unknown: per argument, whether it is unknown.
+      instantiate: per result, whether the program returns it even if it is known.
 
     Returns:
-      The program from unknown arguments to unknown results; all results, known or not; which are
-      unknown.
+      The program from unknown arguments to unknown results; all results; flags of the unknown ones.
     """
     tape = TapeTrace(ctx.trace)
-    given = [tape.new_input(x) if u else x for x, u in zip(args, unknown, strict=True)]
+    tracers = [tape.new_input(x) if u else x for x, u in zip(args, unknown, strict=True)]
     outer = enter(tape)
     try:
-        outs = list(fun(*given))
+        outs = list(fun(*tracers))
         if isinstance(instantiate, bool):
             instantiate = (instantiate,) * len(outs)
-        found = [force or tape.owns(x) for x, force in zip(outs, instantiate, strict=True)]
-        closed = tape.close(list(compress(outs, found)))
+        unknown_out = [force or tape.owns(x) for x, force in zip(outs, instantiate, strict=True)]
+        closed = tape.close(list(compress(outs, unknown_out)))
     finally:
         leave(outer)
         tape.end()
-    return dce_closed(closed, [True] * len(closed.outvars))[0], outs, found
+    return dce_closed(closed, [True] * len(closed.outvars))[0], outs, unknown_out

@@ -1,11 +1,11 @@
-"""Parts: a program with values of users' types as one of arrays, in which each is its parts.
+"""Parts: a program with values of users' types becomes one on the arrays that they consist of.
 
     program     inputs  ────────────────────────────────────────────────►  results
     in parts    parts ── raise_val ─►  objects ── equations ─►  objects ── lower_val ─►  parts
 
-The program runs under a `PartsTrace`: an operation of a user runs on the objects
-(`Primitive.in_parts`), one with bodies is bound with bodies in parts, and every other one is
-recorded as it is. What is recorded is the new program.
+The program runs under a `PartsTrace`: users' operations run on the objects (`Primitive.in_parts`),
+operations with bodies are bound with bodies in parts, and all others are recorded unchanged. The
+recording is the new program.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from ..types.avals import Aval
 
 
 def counts(avals: Sequence[Aval]) -> list[int]:
-    """How many parts values of these types have."""
+    """The number of parts of values of these types."""
     return [len(aval.lo_ty()) if aval.is_high else 1 for aval in avals]
 
 
 def repeated(xs: Sequence[T], avals: Sequence[Aval]) -> list[T]:
-    """One thing for each value, as one for each part."""
+    """The item of each value, repeated for each of its parts."""
     return [x for x, n in zip(xs, counts(avals), strict=True) for _ in range(n)]
 
 
 def bodies_in_parts(prim: Primitive, params: Params) -> Params:
-    """The params with each program in parts."""
+    """The params, with each program in parts."""
     return {**params, **{name: in_parts(params[name]) for name in prim.programs or ()
                          if type(params[name]) is ClosedOlympuspr}}
 
 
 def in_parts(closed: ClosedOlympuspr) -> ClosedOlympuspr:
-    """The program on parts; itself if it has no other values than arrays."""
+    """The program on parts; `closed` itself if all its values are arrays."""
     if not closed.is_high:
         return closed
     return _in_parts(closed)
@@ -62,7 +62,7 @@ def _in_parts(closed: ClosedOlympuspr) -> ClosedOlympuspr:
 class PartsTrace(StagingTrace):
     """Records operations on arrays; users' operations run at once, on objects."""
 
-    # So do those that their rules bind: to a rule a value is an object, as where it is evaluated.
+    # Users' rules see objects, as in an evaluation, so operations that they bind run at once, too.
     __slots__ = ()
 
     def process(self, prim: Primitive, args: Sequence[Value], params: Params,
@@ -70,10 +70,10 @@ class PartsTrace(StagingTrace):
         if prim.programs != () and not any(body.is_high for body in prim.bodies(params)
                                            if type(body) is ClosedOlympuspr):
             return super().process(prim, args, params, line)
-        if prim.in_parts is None:   # of arrays, with programs that combine elements, if any
+        if prim.in_parts is None:   # an operation on arrays; its programs, if any, go in parts
             return super().process(prim, args, bodies_in_parts(prim, params), line)
         return prim.in_parts(numbers(args), params)
 
     def process_custom(self, prim: Primitive, fun: Callable[..., Sequence[Value]], rules: object,
                        args: tuple[Value, ...], params: Params) -> Sequence[Value]:
-        return fun(*args)       # it has been differentiated
+        return fun(*args)       # derivatives were taken before, so no rule is needed

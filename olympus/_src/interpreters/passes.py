@@ -1,13 +1,13 @@
 """The passes between a traced program and its lowering, in their order.
 
-    parts        a value of a user's type is several arrays
-    discharge    a reference is an input, and a result that takes its buffer
-    checks       what may fail is a result: by whoever asks for it (`checks.py`)
+    parts        a value of a user's type becomes several arrays
+    discharge    a reference becomes an input, and a result that takes its buffer
+    checks       failures become results, if the caller asks for checks (`checks.py`)
     dead code    equations that nothing reads are dropped, and inputs that only they read
 
-The first ones leave a program of arrays only (`arrays_only`), which is all that checks, dead code
-and lowering know. Programs that take or return values of users' types are lowered in parts by
-whoever calls them (`parts.py`); here these are inside.
+The first two leave a program on arrays (`arrays_only`); checks, dead-code elimination and lowering
+know no other values. Callers put their arguments and results of users' types in parts themselves
+(`parts.py`); these passes handle values inside of the program.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _parts: Any = lazy_module("olympus._src.interpreters.parts")            # for us
 
 
 def arrays_only(closed: ClosedOlympuspr, whole: bool = False) -> ClosedOlympuspr:
-    """The program on arrays; itself if it knows no other values.
+    """The program on arrays; `closed` itself if it has no other values.
 
-    `whole`: values of users' types that it takes or returns stay, and so do those inside.
+    `whole`: if it takes or returns values of users' types, leave them and all others inside.
     """
     if HIGH and not (whole and high_types(closed)):
         closed = _parts.in_parts(closed)
@@ -35,19 +35,19 @@ def arrays_only(closed: ClosedOlympuspr, whole: bool = False) -> ClosedOlympuspr
 
 
 def stores_of(closed: ClosedOlympuspr) -> dict[int, int]:
-    """For each input whose content the program replaces, the index of its result in `arrays_only`.
+    """Index of an input whose content the program replaces -> index of its result in `arrays_only`.
     """
     return _discharge.stores_of(closed) if MUTABLE else {}
 
 
 def without_dead_code(closed: ClosedOlympuspr, keep_unused: bool
                       ) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:
-    """The program of arrays with the inputs that it reads, and which those are.
+    """The program without dead equations and the inputs that they alone read; flags of the others.
 
     `keep_unused`: all inputs stay.
     """
     live, used = dce_closed(closed, [True] * len(closed.out_avals))
-    # The values of dimension variables are read off the arguments.
+    # Inputs with symbolic sizes stay: a call gets the values of dimensions from the arguments.
     kept = tuple([keep_unused or u or not is_static(getattr(a, "shape", ()))
                   for u, a in zip(used, closed.in_avals, strict=True)])
     return (live, kept) if all(kept) else (live.rearranged(

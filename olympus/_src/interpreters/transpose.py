@@ -1,7 +1,7 @@
 """Reverse mode: walk a linear program backwards, from output cotangents to input cotangents.
 
-A program may mix linear equations with others that only compute coefficients; those run forward
-first. Only equations that a cotangent reaches are transposed.
+A program may mix linear equations with equations that only compute coefficients; the latter run
+forward first. Only equations that a cotangent reaches are transposed.
 """
 
 from __future__ import annotations
@@ -31,37 +31,37 @@ from .partial_eval import reached, record_unknown
 _discharge: Any = lazy_module("olympus._src.interpreters.discharge")
 _refs: Any = lazy_module("olympus._src.lax.refs")       # where there are references
 
-Into = Mapping[Var, Reference]       # references that take sums of cotangents, by variable
+Into = Mapping[Var, Reference]       # variable -> the reference to which its cotangents are added
 
-Given = Sequence[ArrayLike | Zero | None]   # cotangents: Python's numbers are among them
+Given = Sequence[ArrayLike | Zero | None]   # cotangents, which may be Python's numbers
 
 
 def apply_transpose(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Array | Linear],
                     cts: Given, name: str | None = None, into: Into | None = None
                     ) -> Sequence[Cotangent]:
-    """`backward_pass` of any program that is linear in the `Linear` inputs.
+    """`backward_pass` for any program that is linear in the `Linear` inputs.
 
-    The equations of one that comes off a tape are linear throughout. A loop or call may have
-    coefficients among its results: compute these first.
+    In a program from a tape all equations are linear. In others, a loop or call may return
+    coefficients beside linear results: a tape computes these first.
     """
-    # Reads of a reference depend on writes before them, which operands do not show. References
-    # from outside are handed on to rules only.
+    # Reads of a reference depend on earlier writes, which operands do not show, so references of
+    # the program itself are discharged. Those from outside stay: only rules get them.
     if MUTABLE:
         closed = _discharge.discharge(ClosedOlympuspr(pr, consts), [False] * len(pr.invars))
         pr, consts = closed.olympuspr, closed.consts
-    whole = [eqn for eqn in pr.eqns if isinstance(eqn.primitive, Higher)]
-    reached_vars = reached(pr, [type(a) is Linear for a in args]) if whole else set()
-    if all(len({v in reached_vars for v in eqn.outvars}) < 2 for eqn in whole):
+    with_bodies = [eqn for eqn in pr.eqns if isinstance(eqn.primitive, Higher)]
+    reached_vars = reached(pr, [type(a) is Linear for a in args]) if with_bodies else set()
+    if all(len({v in reached_vars for v in eqn.outvars}) < 2 for eqn in with_bodies):
         return backward_pass(pr, consts, args, cts, name, into)
     linear = [type(a) is Linear for a in args]
-    rest, _, unknown = record_unknown(
+    linear_pr, _, unknown = record_unknown(
         lambda *xs: eval_closed(ClosedOlympuspr(pr, consts), *xs),
         [a.aval if u else a for a, u in zip(args, linear, strict=True)], linear)
     sums = [into.get(v) if into else None for v in compress(pr.invars, linear)]
     back = iter(backward_pass(
-        rest.olympuspr, rest.consts, [Linear(v.aval) for v in rest.invars],
+        linear_pr.olympuspr, linear_pr.consts, [Linear(v.aval) for v in linear_pr.invars],
         list(compress(cts, unknown)), name,
-        {v: ref for v, ref in zip(rest.invars, sums, strict=True) if ref is not None}))
+        {v: ref for v, ref in zip(linear_pr.invars, sums, strict=True) if ref is not None}))
     return [next(back) if type(a) is Linear else None for a in args]
 
 
@@ -75,8 +75,9 @@ def backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Arr
       consts: values of its constvars.
       args: per input, `Linear(aval)` or the value.
       cts: per output, its cotangent or `Zero`.
-      name: the transformation that operations are named for, inside the current scope.
-      into: of inputs whose cotangents are added to references, these; theirs are then `Zero`.
+      name: the transformation that names the operations' scope, inside the current scope.
+      into: for some inputs, the references to which their cotangents are added: the result is
+        `Zero` for those.
     """
     outer = ctx.scope
     try:
@@ -87,7 +88,7 @@ def backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Arr
 
 
 class _Scopes(dict):
-    """The scope in which what becomes of an equation is named, by the equation's own."""
+    """The scope of an equation -> the scope of the operations of its transpose."""
 
     def __init__(self, outer: Scope) -> None:
         super().__init__()
@@ -99,13 +100,13 @@ class _Scopes(dict):
 
 
 class _Sums:
-    """The sums of the cotangents found so far, by variable."""
+    """The sums of the cotangents so far, by variable."""
 
     def __init__(self, into: Into) -> None:
         self.acc: dict[Any, Any] = {}
-        self.into: Mapping[Any, Reference] = into      # sums that are references
-        # Terms of 16 bits are summed in float32 from the third one on: `several` has the sums of
-        # several terms, `wide` the dtypes of sums in float32.
+        self.into: Mapping[Any, Reference] = into
+        # 16-bit cotangents are summed in float32 from the third term on. several: the variables
+        # with more than one term; wide: the dtypes of the variables whose sums are in float32.
         self.several: set[Var] = set()
         self.wide: dict[Var, DType] = {}
 
@@ -122,18 +123,18 @@ class _Sums:
                 acc[var] = ct if sum_so_far is None else self.sum_of(var, x.aval, sum_so_far, ct)
 
     def grow(self, eqn: OlympusprEqn, ins: Sequence[Transposed], ct: ArrayLike | Zero) -> bool:
-        """Add the cotangent of a part to the operand's sum, in place: no array of zeros is made.
+        """Add the cotangent of a part to the operand's sum in place, without an array of zeros.
 
-        False where that is impossible: without a sum, or if its type is not the operand's.
+        False if that is impossible: there is no sum yet, or its type is not the operand's.
         """
         var = eqn.invars[0]
-        old = self.acc.get(var)
-        if old is None or type(ct) is Zero or Linear in map(type, ins[1:]):
+        total = self.acc.get(var)
+        if total is None or type(ct) is Zero or Linear in map(type, ins[1:]):
             return False
-        if typeof(old).tagged and not var.aval.tagged:
+        if typeof(total).tagged and not var.aval.tagged:
             return False
-        old, ct = self.terms(var, var.aval.dtype, old, ct)
-        self.acc[var] = eqn.primitive.grown(old, ct, *ins[1:], **eqn.params)
+        total, ct = self.terms(var, var.aval.dtype, total, ct)
+        self.acc[var] = eqn.primitive.grown(total, ct, *ins[1:], **eqn.params)
         return True
 
     def sum_of(self, var: Var, aval: ShapedArray, x: Array, y: ArrayLike) -> Array:
@@ -151,9 +152,9 @@ class _Sums:
 
 def _forward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Transposed],
                   scopes: _Scopes) -> tuple[dict[Any, Any], list[OlympusprEqn]]:
-    """The values by variable, and the equations that read a linear one, which wait.
+    """Evaluate the coefficients; return all values by variable, and the linear equations.
 
-    A linear variable has `Linear` for its value; the others are coefficients.
+    The value of a linear variable is `Linear`.
     """
     env: dict[Any, Any] = dict(zip(pr.constvars, consts, strict=True))
     env.update(zip(pr.invars, args, strict=True))
@@ -183,16 +184,16 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Tr
     #     ct x ◄── f ◄── ct a ◄─┬─ g ◄── ct b ◄─┬─ h ◄── ct c
     #                           └───────────────┘
     #
-    # `acc` has the sums of the cotangents found so far. When an equation is met, all readers of its
-    # results have been walked: the sums are complete. They are taken out, so that the memory of
-    # each is free once its equation has used it.
+    # `acc` has the sums of the cotangents so far. All readers of an equation's results come before
+    # the equation, so its sums are complete then. They are taken out, to free their memory once the
+    # equation has used them.
     sums = _Sums(into)
     acc, wide = sums.acc, sums.wide
     sums.add(pr.outvars, read(pr.outvars, env), cts)
-    # Operations of our rules have the forward operation's line, where the tape has it, else
-    # the user's line of the transpose, looked for once. Rules of users have their own lines.
-    record, around = recorder(ctx.trace), ctx.transposed
-    outer, here = (record.source, record.source or user_frame()) if record else (None, None)
+    # Operations of built-in rules get the line of the forward operation, if the tape has it, or the
+    # user's line of the transposition, found once. Users' rules have lines of their own.
+    record, transposed_before = recorder(ctx.trace), ctx.transposed
+    previous, own_line = (record.source, record.source or user_frame()) if record else (None, None)
     try:
         for eqn in reversed(pending):
             prim = eqn.primitive
@@ -206,7 +207,7 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Tr
                            for v, ct in zip(eqn.outvars, out_cts, strict=True)]
             else:
                 out_cts = acc.pop(eqn.outvars[0], None)
-                # No cotangent gets here: the equation is not asked, and needs no transpose rule.
+                # No cotangent reaches this equation: it needs no transpose rule.
                 if out_cts is None:
                     continue
             ins = read(eqn.invars, env)
@@ -215,13 +216,13 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Tr
                 continue
             if prim.transpose is None:
                 raise no_transpose(prim)
-            if prim.foreign:    # functions of users get arrays, and numbers for constants
+            if prim.foreign:    # users' rules get arrays as cotangents, and numbers for literals
                 out_cts = (list(map(as_array, out_cts)) if prim.multiple_results else
                            as_array(out_cts))
                 ins = numbers(ins)
             if record is not None:
                 own = not (prim.foreign or isinstance(prim, Higher))
-                record.source = (not prim.foreign and eqn.source) or (here if own else outer)
+                record.source = (not prim.foreign and eqn.source) or (own_line if own else previous)
             ctx.transposed = eqn
             if prim.grown is None or not sums.grow(eqn, ins, out_cts):
                 in_cts = prim.transpose(out_cts, *ins, **eqn.params)
@@ -231,18 +232,18 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Tr
         for v, dtype in wide.items():
             acc[v] = in_dtype(acc[v], dtype)
     finally:
-        ctx.transposed = around
+        ctx.transposed = transposed_before
         if record is not None:
-            record.source = outer
+            record.source = previous
     return [acc.get(v, Zero(v.aval.to_cotangent_aval())) if type(a) is Linear else None
             for v, a in zip(pr.invars, args, strict=True)]
 
 
 def _with_sums(eqn: OlympusprEqn, ins: Sequence[Transposed], cts: Reference, into: Into
                ) -> list[Transposed] | None:
-    """The operands, with references in place of `Linear` where the rule adds to them itself.
+    """The operands, with references in place of `Linear` if the rule adds to them itself.
 
-    None if the operation only reads a part of its operand: the cotangent was added to that part.
+    None if the operation only reads a part of its operand: then its cotangent has been added.
     """
     prim, (first, *others) = eqn.primitive, eqn.invars
     view = _refs.part_read(prim, eqn.params) if first in into else None
@@ -252,17 +253,17 @@ def _with_sums(eqn: OlympusprEqn, ins: Sequence[Transposed], cts: Reference, int
         return None
     operands = list(ins)
     if prim.adds is not None:
-        taken = set()       # a reference is passed once
+        passed = set()       # no reference is passed twice
         for i, (v, adds) in enumerate(zip(
                 eqn.invars, prim.adds(eqn.params, len(operands)), strict=True)):
-            if adds and v in into and v not in taken:
-                taken.add(v)
+            if adds and v in into and v not in passed:
+                passed.add(v)
                 operands[i] = into[v]
     return operands
 
 
 def linear_flags(closed: ClosedOlympuspr, args: Sequence[Transposed]) -> tuple[bool | None, ...]:
-    """`linear_in` of `transpose_program` for the operands that a transpose rule gets."""
+    """The argument `linear_in` of `transpose_program`, from the operands of a transpose rule."""
     return tuple([True if type(x) is Linear else
                   None if MUTABLE and typeof(x).mutable and not v.aval.mutable else False
                   for x, v in zip(args, closed.olympuspr.invars, strict=True)])
@@ -274,8 +275,8 @@ def transpose_program(closed: ClosedOlympuspr, linear_in: Sequence[bool | None],
     """The program (values of the other inputs, nonzero cotangents) -> cotangents of linear inputs.
 
     None in `linear_in` is a linear input whose cotangent is added to a reference, which is among
-    the other inputs. Returns the program with, per linear input, whether its cotangent is among the
-    outputs (all are if `instantiate_out`). Cached on the program.
+    the other inputs. Returns the program, and per linear input whether its cotangent is an output
+    (all are if `instantiate_out`). Cached on the program.
     """
     return _transpose_program(closed, tuple(linear_in), tuple(nonzero_ct), instantiate_out)
 
@@ -287,7 +288,7 @@ def _transpose_program(closed: ClosedOlympuspr, linear_in: tuple[bool | None, ..
     pr = closed.olympuspr
     num_known = len(linear_in) - linear_in.count(True)
 
-    # Which cotangents are zero is found out by tracing.
+    # Tracing finds the zero cotangents, which the second result of `body` flags.
     def body(*args: Array) -> tuple[list[Cotangent], tuple[bool, ...]]:
         known, given = iter(args[:num_known]), iter(args[num_known:])
         ins: list[Any] = [Linear(v.aval) if lin else next(known)
@@ -313,7 +314,7 @@ def _transpose_program(closed: ClosedOlympuspr, linear_in: tuple[bool | None, ..
     with_aux = WithAux(body)
     program, tracers = closure_convert(stage(with_aux, [*known_avals, *ct_avals]))
     for x in tracers:
-        if typeof(x).mutable:       # a rule is the user's, and may close over one
+        if typeof(x).mutable:       # a user's rule may close over one
             raise ValueError(
                 f"custom_vjp: a rule bwd closes over the reference {typeof(x)}, and runs in a body "
                 "of jit,\n  a loop, a branch or checkpoint, which knows nothing of it;\n  pass it "

@@ -1,7 +1,7 @@
 """MLIR types, attributes and locations of the one context, cached: each costs microseconds.
 
-A context keeps all that was ever made in it, large constants too. It is a cache like others, with a
-bound in bytes: where it is passed, the next module is made in a new one.
+A context keeps everything that was ever made in it, large constants too. So it is a cache with a
+bound in bytes: beyond that, the next module gets a new context.
 """
 
 from __future__ import annotations
@@ -21,43 +21,42 @@ from ..types import dtypes
 from ..types.avals import AbstractToken, Aval, physical_aval
 from ..types.shape import SymbolicDim
 
-# An operation's attributes: MLIR's, and where sizes are symbolic ints and tuples, which become
-# operands.
+# An operation's attributes: MLIR's, and ints and tuples with symbolic sizes, which become operands.
 Attributes: TypeAlias = dict[str, Any]
 Number: TypeAlias = StaticScalar | SymbolicDim
 # The contracted axes of both operands of `dot_general`, and the batch axes of both.
 DotNumbers: TypeAlias = tuple[tuple[Sequence[int], Sequence[int]],
                               tuple[Sequence[int], Sequence[int]]]
-Body: TypeAlias = Callable[..., Sequence[IrValue]]      # of a region: from its arguments
+Body: TypeAlias = Callable[..., Sequence[IrValue]]      # a region: arguments -> results
 
 _json: Any = lazy_module("json")
-# Objects of the present context, by their meaning. They are cleared at the latest when it is given
-# up (`renew`): an object of an old context must not get into a module of a new one.
+# Objects of the present context, by their meaning. `renew` clears them with the context: an object
+# of an old context must not get into a module of a new one.
 _types: Memo = Memo(65536)
 _attrs: Memo = Memo(65536)
 _locations: Memo = Memo(65536)
-_recipes: Memo = Memo(65536)      # as `recipes` makes them
-# Look-ups without a frame, for the hot path of lowering. A location's key is its name
-# and, if it is at a line, the id and offset of that line's code; beside it is the line.
+_recipes: Memo = Memo(65536)      # of `recipes.py`
+# Look-ups without a frame, for the hot path of lowering. A location's key is its name and, with a
+# line, the id and offset of the line's code; the entry has the line, too.
 known_type, known_location, known_recipe = _types.get, _locations.get, _recipes.get
 keep_recipe = _recipes.__setitem__
-_ITEM = 1024        # bytes of a type, attribute or location with what leads to it, about
+_ITEM = 1024        # about the bytes of a type, attribute or location, with its key
 _MOST_BYTES = 32 << 20
 
 
 class _Grown:
-    """How much the context holds, and how many modules are being made in it."""
+    """The size of the context in bytes, and the number of modules that are being made in it."""
 
     __slots__ = ("bytes", "modules", "lock", "__weakref__")
 
     def __init__(self) -> None:
-        # Bytes are added without the lock: a lost addition puts the next context off a little.
+        # Bytes are added without the lock: a lost addition delays the next context a little.
         self.bytes = self.modules = 0
         self.lock = threading.Lock()
         known_cache(self)
 
     def cache_clear(self) -> None:
-        """Give the context up; where modules are being made in it, once they are."""
+        """Give the context up, at once or when the modules in it are finished."""
         with self.lock:
             if self.modules:
                 self.bytes = _MOST_BYTES + 1
@@ -76,7 +75,7 @@ _grown = _Grown()
 
 
 def context_bytes() -> int:
-    """How much the present context holds, about."""
+    """About the bytes in the present context."""
     return _grown.bytes
 
 
@@ -84,7 +83,7 @@ def context_bytes() -> int:
 def module_context() -> Iterator[None]:
     """The MLIR context in which a module is made: the last one, until it has grown too large."""
     with _grown.lock:
-        # Between modules only: an unfinished module belongs to the context it was begun in.
+        # Between modules only: an unfinished module belongs to its context.
         if not _grown.modules and _grown.bytes > _MOST_BYTES:
             _grown.renew()
         _grown.modules += 1
@@ -120,7 +119,7 @@ def element_type(dtype: DType) -> IrType:
 
 
 def tensor_type(aval: Aval) -> IrType:
-    """The MLIR type of an aval; of a typed key or other extended dtype, its physical type."""
+    """The MLIR type of an aval; for keys and other extended dtypes, of the physical aval."""
     found = _types.get(aval)
     if found is None:
         if isinstance(aval, AbstractToken):
@@ -134,7 +133,7 @@ def tensor_type(aval: Aval) -> IrType:
                     found = mlir.ir.RankedTensorType.get(
                         [unknown if isinstance(n, SymbolicDim) else n for n in physical.shape],
                         element, None, mlir.ir.Location.unknown())
-            except TypeError:       # a size that C++ has no integer for
+            except TypeError:       # a size beyond C++'s integers
                 raise ValueError(f"compile: an array {aval} given; sizes below 2**63 are required."
                                  ) from None
         _grown.bytes += _ITEM
@@ -143,12 +142,12 @@ def tensor_type(aval: Aval) -> IrType:
 
 
 def quoted_name(name: object) -> str:
-    """The name of an axis of a mesh, as MLIR text has it."""
+    """The name of a mesh axis as MLIR text."""
     return _json.dumps(str(name))
 
 
 def attr(text: str) -> IrAttribute:
-    """The attribute that MLIR text spells."""
+    """The attribute of MLIR text."""
     found = _attrs.get(text)
     if found is None:
         _grown.bytes += _ITEM
@@ -161,7 +160,7 @@ def attr(text: str) -> IrAttribute:
 
 
 def dot_numbers(numbers: DotNumbers) -> IrAttribute:
-    """The attribute of `dot_general`'s dimension numbers, as lax writes them."""
+    """The attribute of `lax.dot_general`'s dimension numbers."""
     found = _attrs.get(numbers)
     if found is None:
         (lc, rc), (lb, rb) = numbers
@@ -173,9 +172,9 @@ def dot_numbers(numbers: DotNumbers) -> IrAttribute:
 
 
 def i64s(values: Iterable[DimSize]) -> Any:
-    """An array attribute of 64-bit integers; the tuple of them where one is symbolic.
+    """An array attribute of 64-bit integers; the tuple itself if one is symbolic.
 
-    What takes it as an operand then is in `dims.DYNAMIC`.
+    `dimensions.DYNAMIC` has the operations that take such a tuple as an operand.
     """
     key = tuple(values)
     found = _attrs.get(key)
@@ -192,28 +191,28 @@ def i64s(values: Iterable[DimSize]) -> Any:
 
 
 def pairs(values: Sequence[Sequence[DimSize]]) -> Any:
-    """An array attribute of pairs of integers; the tuple of them where one is symbolic."""
+    """An array attribute of pairs of integers; the tuple itself if one is symbolic."""
     if any(isinstance(v, SymbolicDim) for pair in values for v in pair):
         return tuple([tuple(pair) for pair in values])
-    # Without elements it is `dense<>`: MLIR takes no empty list for a tensor of rank 2.
+    # `dense<>` without elements: MLIR takes no empty list for a tensor of rank 2.
     shown = [list(map(int, pair)) for pair in values]
     return attr(f"dense<{shown or ''}> : tensor<{len(shown)}x2xi64>")
 
 
 def _too_large(text: str) -> ValueError:
-    """The error for a param that the compiler refuses: only a user's int can be too large."""
+    """The error for a param that the compiler refuses, which must be a user's int."""
     return ValueError(f"compile: the param {text} given; ints that 64 bits hold are required, of "
                       "counts of bits 32.")
 
 
 def call_layouts(orders: Sequence[Sequence[int]]) -> IrAttribute:
-    """Layouts of a custom call's arrays: of each, its axes from the innermost one."""
+    """The layouts of a custom call's arrays; each is a list of axes, the innermost first."""
     return attr("[" + ", ".join([f"dense<{list(order) if order else ''}> : "
                                  f"tensor<{len(order)}xindex>" for order in orders]) + "]")
 
 
 def call_aliases(aliases: Sequence[int | None], results: int) -> IrAttribute:
-    """Which result of a custom call (of `results`) overwrites each operand."""
+    """Per operand of a custom call, the result that overwrites it; `results` is their number."""
     return attr("[" + ", ".join([
         "#stablehlo.output_operand_alias<output_tuple_indices = "
         f"{[out] if results > 1 else []}, operand_index = {i}, operand_tuple_indices = []>"
@@ -221,10 +220,10 @@ def call_aliases(aliases: Sequence[int | None], results: int) -> IrAttribute:
 
 
 def value_attr(value: object) -> IrAttribute:
-    """A value of Python's or NumPy's as an attribute.
+    """The attribute of a Python or NumPy value.
 
-    bool is i1, int i64, float f64, a number of NumPy's its dtype, str a string, an array dense
-    elements, a mapping of names to such values a dictionary.
+    bool is i1, int is i64, float is f64, NumPy's numbers have their dtype, str is a string, an
+    array is dense elements, and a mapping of names to such values is a dictionary.
     """
     ir = mlir.ir
     if isinstance(value, (bool, np.bool_)):
@@ -250,7 +249,7 @@ def value_attr(value: object) -> IrAttribute:
 
 
 def keyed_attr(key: Hashable, value: object) -> IrAttribute:
-    """`value_attr` of a value that a hashable key stands for."""
+    """`value_attr`, kept under a hashable key."""
     found = _attrs.get(key)
     if found is None:
         _grown.bytes += _ITEM
@@ -259,7 +258,7 @@ def keyed_attr(key: Hashable, value: object) -> IrAttribute:
 
 
 def constant_attr(array: Any) -> IrAttribute:
-    """A dense elements attribute with the array's values; a splat where all are the same bits."""
+    """The dense elements attribute of an array; a splat if all elements have the same bits."""
     ir = mlir.ir
     if dtypes.is_float0(array.dtype):
         array = np.zeros(array.shape, np.bool_)
@@ -272,20 +271,20 @@ def constant_attr(array: Any) -> IrAttribute:
             if array.size and (array.all() or not array.any()):
                 value = ir.BoolAttr.get(bool(array.flat[0]))
                 return ir.DenseElementsAttr.get_splat(ir.RankedTensorType.get(shape, kind), value)
-            array = array.view(np.uint8)  # i1 is read from a whole byte each
+            array = array.view(np.uint8)  # MLIR reads each i1 from a byte
         if dtype.name in ("int4", "uint4", "int2", "uint2", "float4_e2m1fn"):
-            # ml_dtypes keeps a byte for each of these, which MLIR reads as one of `kind`.
+            # ml_dtypes has a byte for each element, which MLIR reads as one of `kind`.
             view = array.view(np.int8)
             return ir.DenseElementsAttr.get(view, type=kind, shape=shape)
-        # Python's buffers have no letter for bfloat16 and 8-bit floats: their bits are handed over.
+        # Python's buffers have no letter for bfloat16 and 8-bit floats: pass their bits.
         if dtype.kind not in "biufc":
             array = array.view(f"u{dtype.itemsize}")
         return ir.DenseElementsAttr.get(array, type=kind, shape=shape)
 
 
 def number_attr(key: tuple[type, object, DType], value: StaticScalar) -> IrAttribute:
-    """The dense attribute of one number; `key` is as `Builder.scalar` makes it."""
-    # It tells all numbers of Python apart but those that are NaN; NumPy's by their bits.
+    """The dense attribute of one number; `key` is from `Builder.scalar`."""
+    # Keys of different numbers differ, except for Python's NaNs; NumPy's have their bits.
     exact = isinstance(value, np.generic) or (
         key[0] in (bool, int, float, complex) and value == value)
     found = _attrs.get(key) if exact else None
@@ -299,8 +298,9 @@ def number_attr(key: tuple[type, object, DType], value: StaticScalar) -> IrAttri
 
 
 def location(name: str, line: source.Source | None) -> mlir.ir.Location:
-    """A named location, at the user's line if `line` (code, offset) is given."""
-    # By the code's id, as a code object hashes its constants anew each time; the entry keeps it.
+    """A named location, at the user's `line` (code, offset), if given."""
+    # The code's id is the key, because hashing a code object hashes its constants; the entry keeps
+    # the code alive.
     key = (name, None) if line is None else (name, id(line[0]), line[1])
     found = _locations.get(key)
     if found is None:

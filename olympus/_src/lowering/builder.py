@@ -1,7 +1,7 @@
-"""Lowering of programs: what lowering rules get as `b`, and the walk over a program.
+"""Lowering of programs: the `Builder` `b` of lowering rules, and the walk over a program.
 
-`Builder` emits structured control flow, collectives and calls beside single operations; a called
-program is a function of the module, or written out.
+Beside single operations (`Emitter`), a `Builder` emits structured control flow, collectives and
+calls. A called program is a function of the module, or written out.
 """
 
 from __future__ import annotations
@@ -45,11 +45,10 @@ if TYPE_CHECKING:
     from .fence_plan import Plan
 
 INT32 = dtypes.as_dtype("int32")
-# The operations whose regions are programs of arrays; other operations' bodies combine or order
-# elements.
+# The operations whose regions are programs on arrays; other regions combine or compare elements.
 _CONTROL = frozenset(("sdy.manual_computation", "stablehlo.case", "stablehlo.while"))
-_NONE: Any = None, (), (), None, ()     # of the next fences: see there
-DEEPEST = 64    # nested calls; at 190 the stack of the threads in which XLA converts them ends
+_NONE: Any = None, (), (), None, ()     # no further `Fences`
+DEEPEST = 64    # nested calls; at 190 the stacks of XLA's threads overflow
 
 _fences: Any = lazy_module("olympus._src.lowering.fences")      # when the first program is lowered
 _instead: Any = lazy_module("olympus._src.lowering.instead")
@@ -58,8 +57,8 @@ _instead: Any = lazy_module("olympus._src.lowering.instead")
 class Builder(Emitter):
     """Emits the operations of one program, at the end of a block.
 
-    `avals_in`, `avals_out`, `eqn` and `loc` belong to the equation being lowered; `prefix` is the
-    scope of the program.
+    `avals_in`, `avals_out`, `eqn` and `loc` belong to the equation that is lowered now; `prefix` is
+    the scope of the program.
 
     >>> import olympus
     >>> from olympus.extend.core import Primitive
@@ -81,7 +80,7 @@ class Builder(Emitter):
 
     def region(self, op: IrOperation, index: int, types: Sequence[IrType], body: Body,
                end: str = "stablehlo.return") -> None:
-        """Fill a region of `op`: `body(*block arguments)` returns its results, yielded by `end`."""
+        """Fill a region of `op` by `body(*block arguments)`, whose results `end` returns."""
         ir = mlir.ir
         block = op.regions[index].blocks.append(*types, arg_locs=[self.loc] * len(types))
         outer = self.block
@@ -89,7 +88,7 @@ class Builder(Emitter):
         module.nest.enter(self.eqn)
         combining = module.combining
         module.combining = combining or op.operation.name not in _CONTROL
-        # MLIR isolates the region of a manual computation: it sees no value of the outer block.
+        # The region of a manual computation is isolated: it sees no value of the outer block.
         self.block = Block(ir.InsertionPoint(block), outer.sizes and (
             outer.sizes.alone() if end == "sdy.return" else outer.sizes.inner()))
         try:
@@ -106,7 +105,7 @@ class Builder(Emitter):
         """stablehlo.reduce_window whose params (window, strides, dilations) may be symbolic."""
         ir, module = mlir.ir, self.module
         types = [x.type for x in inits]
-        # A custom call has no region: it names a function that combines.
+        # A custom call has no region: it names a function that combines elements.
         with self.loc:
             kind = ir.FunctionType.get(types * 2, types)
             fn = mlir.func.FuncOp(module.symbols.new("reducer"), kind,
@@ -123,19 +122,19 @@ class Builder(Emitter):
 
     def reduce(self, combiner: str, x: IrValue, init: Number, axes: Sequence[int],
                out: ShapedArray) -> IrValue:
-        """stablehlo.reduce to an aval by a binary operation, from the scalar `init`."""
+        """stablehlo.reduce to the aval `out` by a binary operation, from the scalar `init`."""
         scalar = make_aval((), out.dtype)
         return self.reduce_by(combiner, x, init, axes, out,
                               lambda p, q: [self.op(combiner, [p, q], None, scalar)])
 
     def reduce_by(self, combiner: Hashable, x: IrValue, init: Number, axes: Sequence[int],
                   out: ShapedArray, body: Body) -> IrValue:
-        """stablehlo.reduce to an aval by `body(p, q)` on scalars, which `combiner` stands for.
+        """stablehlo.reduce to the aval `out` by `body(p, q)` on scalars; `combiner` is its key.
 
-        One like it is copied at a third of the price: what combines is at nobody's line.
+        An equal reduction is cloned, at a third of the cost; so its region has no source line.
         """
         module, block, start = self.module, self.block, self.scalar(init, out.dtype)
-        # The key has no marks, which are attributes of what would be copied.
+        # With marks, which would be cloned, there is no key.
         plain = block.sizes is None and self.marks is None
         key = (combiner, x.type, out, tuple(axes)) if plain else None
         op = module.reductions.get(key)
@@ -143,7 +142,7 @@ class Builder(Emitter):
             op = op.clone(block.ip)
             op.location, operands = self.loc, op.operands
             operands[0], operands[1] = x, start
-            # The copied region is a level too, as `region` counts the first one's.
+            # The cloned region is a level of the nest, like one made by `region`.
             module.nest.reach(self.eqn, 0)
             return op.result
         op = self.ops("stablehlo.reduce", [x, start], {"dimensions": i64s(axes)}, regions=1,
@@ -158,28 +157,28 @@ class Builder(Emitter):
 
     @property
     def ordered(self) -> bool:
-        """Whether the equation has effects that must keep their order."""
+        """Whether the equation has ordered effects."""
         return any(e.ordered for e in self.eqn.effects)
 
     @property
     def tokens_in(self) -> TokenSet:
-        """For a rule of an outsider: the token of each ordered effect of the equation."""
+        """For outsiders' rules: the token of each ordered effect of the equation."""
         effects = [e for e in self.eqn.effects if e.ordered]
-        # One for all: a block keeps one order, of all ordered effects together.
+        # One token: a block has one order of all ordered effects.
         return TokenSet(dict.fromkeys(effects, self.take_token()) if effects else None)
 
     def set_tokens_out(self, tokens_out: TokenSet) -> None:
-        """For a rule of an outsider: the token that the next ordered effect has to wait for."""
+        """For outsiders' rules: set the tokens that the next ordered effect waits for."""
         if len(tokens_out):
             self.join_tokens([token for _, token in tokens_out.items()])
 
     def take_token(self) -> IrValue:
-        """The token of the last ordered effect in this block, which is made if there is none."""
+        """The token of the last ordered effect in this block; a new one if there is none."""
         token = self.block.token
         return self.new_token() if token is None else token
 
     def new_token(self) -> IrValue:
-        """A token of no effect before."""
+        """A token that waits for no effect."""
         return self.ops("stablehlo.create_token", [], None, [tensor_type(abstract_token)]).result
 
     def join_tokens(self, tokens: Sequence[IrValue]) -> None:
@@ -201,11 +200,12 @@ class Builder(Emitter):
                    ) -> list[IrValue]:
         """stablehlo.while: `cond(*values, *consts) -> i1`, `body(*values, *consts) -> values`.
 
-        The token of ordered effects in the body is one value more, in front.
+        With ordered effects in the body, their token is the first value.
         """
-        # Shardy sums an unreduced value in front of a loop that reads it from outside, and takes
-        # the sum for terms within. So these are values of the loop, and constrained in each
-        # iteration, or it would find that they never change and read them from outside again.
+        # Shardy sums an unreduced value before a loop that reads it from outside, and takes the sum
+        # for terms inside. So unreduced consts become values of the loop. They are constrained in
+        # each iteration; otherwise XLA would find that they never change, and read them from
+        # outside again.
         terms = [i for i, a in enumerate(const_avals) if self.module.places.is_unreduced(a)]
         count = len(init)
 
@@ -229,7 +229,7 @@ class Builder(Emitter):
         types = [x.type for x in init]
         op = self.ops("stablehlo.while", init, types=types, regions=2)
         with self.module.aside():
-            # `ordered` as a number: the token, if there is one, is not for `test`.
+            # `ordered` as a number: drop the token, if there is one.
             self.region(op, 0, types, lambda *xs: [test(*xs[ordered:])])
             self.region(op, 1, types, step)
         return self._outputs(op, ordered)[:count]
@@ -239,7 +239,7 @@ class Builder(Emitter):
         """stablehlo.case on an i32 index: one function of no arguments per branch."""
         ordered = self.ordered
         if ordered:
-            # Unlike a loop's, a branch takes no arguments: it reads the token from around it.
+            # A branch takes no arguments: it reads the token of the outer block.
             token, types = self.take_token(), [tensor_type(abstract_token), *types]
             branches = [functools.partial(self.threaded(branch), token) for branch in branches]
         op = self.ops("stablehlo.case", [index], types=types, regions=len(branches))
@@ -249,14 +249,14 @@ class Builder(Emitter):
         return self._outputs(op, ordered)
 
     def _outputs(self, op: IrOperation, ordered: bool) -> list[IrValue]:
-        """The results of an operation, less the token, which becomes the block's."""
+        """The results of an operation without the token, which becomes the block's."""
         outs: list[IrValue] = list(op.results)
         if ordered:
             self.block.token = outs.pop(0)
         return outs
 
     def per_platform(self, ins: Sequence[IrValue]) -> Sequence[IrValue] | IrValue:
-        """The equation as a choice between what each platform has for it."""
+        """The equation as a choice between the platforms' lowerings."""
         module, eqn, prim = self.module, self.eqn, self.eqn.primitive
         avals_in, avals_out = self.avals_in, self.avals_out
 
@@ -269,7 +269,7 @@ class Builder(Emitter):
                 module.platform = None
             return list(out) if prim.multiple_results else [out]
 
-        assert self.block.sizes is not None    # the number of the platform is among them
+        assert self.block.sizes is not None    # they include the platform's number
         number = self.block.sizes.values[dimensions.PLATFORM_INDEX]
         index = self.convert(number, make_aval((), INT32))
         outs = self.case(index, [functools.partial(emit, p) for p in module.platforms],
@@ -283,7 +283,7 @@ class Builder(Emitter):
         i32 = dtypes.as_dtype("int32")
         index_aval, flag = make_aval((), i32), make_aval((), BOOL)
         if isinstance(length, SymbolicDim):
-            unroll = 1      # how many iterations would be left over is not known
+            unroll = 1      # the number of remaining iterations is unknown
         elif length <= max(unroll, 1):
             values = init
             for i in range(length):
@@ -316,7 +316,7 @@ class Builder(Emitter):
                        make_aval((), i32))
 
     def slice_at(self, x: IrValue, index: IrValue, aval: ShapedArray | None = None) -> IrValue:
-        """x[index] along axis 0, cut as `aval` says if it is given."""
+        """x[index] along axis 0, constrained to the sharding of `aval`, if given."""
         ir = mlir.ir
         kind = ir.RankedTensorType(x.type)
         shape = kind.shape
@@ -334,12 +334,12 @@ class Builder(Emitter):
         return out if aval is None else self.spread(out, aval)
 
     def spread_row(self, x: IrValue, aval: ShapedArray | None, rows: DimSize = 1) -> IrValue:
-        """An array of rows, each sharded as `aval` says if it is given."""
+        """An array of rows, each constrained to the sharding of `aval`, if given."""
         return x if aval is None or not aval.tagged else self.spread(x, aval.with_axis(0, rows))
 
     def update_at(self, x: IrValue, index: IrValue, value: IrValue, aval: ShapedArray | None = None
                   ) -> IrValue:
-        """x with x[index] = value along axis 0, cut as the value's `aval` says if it is given."""
+        """x with x[index] = value along axis 0, constrained to the sharding of `aval`, if given."""
         ir = mlir.ir
         kind = ir.RankedTensorType(x.type)
         zero = self.scalar(0, dtypes.as_dtype("int32"))
@@ -357,7 +357,7 @@ class Builder(Emitter):
         return self.spread_row(out, aval, kind.shape[0])
 
     def resized(self, x: IrValue, aval: ShapedArray, old: DimSize, new: DimSize) -> IrValue:
-        """x, of `old` rows, with `new` ones: zeros follow, or the last ones go."""
+        """x with `new` rows in place of `old`: zeros are appended, or the last rows dropped."""
         aval = physical_aval(aval)
         aval, none = aval.update(shape=(new, *aval.shape[1:])), i64s([0] * aval.ndim)
         return self.op("stablehlo.pad", [x, self.scalar(0, aval.dtype)], {
@@ -376,12 +376,12 @@ class Builder(Emitter):
           target: its registered name.
           operands, types: MLIR values, and the types of the results.
           attributes: further attributes of the operation.
-          config: the attributes of the target, as `value_attr` takes them.
-          layouts: of operands and of results, each one's axes from the innermost one.
-          aliases: operand i is overwritten by result aliases[i], unless that is None.
-          on_host: of many devices one makes the call, with the whole operands; along manual axes
-            of a mesh each device makes its own.
-          shapes: of the results, where they may be symbolic.
+          config: the attributes of the target, as values for `value_attr`.
+          layouts: the layouts of operands, and of results: axes, the innermost first.
+          aliases: result aliases[i] overwrites operand i, unless that is None.
+          on_host: whether one of several devices makes the call, with unsharded operands; along
+            manual axes each device makes a call.
+          shapes: the results' shapes, if they may be symbolic.
         """
         attributes = {"api_version": attr("4 : i32"), **(attributes or {}),
                       "call_target_name": mlir.ir.StringAttr.get(target)}
@@ -390,7 +390,7 @@ class Builder(Emitter):
         if self.block.sizes is not None and not all(map(is_static, shapes)):
             more, indices = dimensions.shape_operands(self, len(operands), shapes)
             operands, attributes = [*operands, *more], {**attributes, **indices}
-            aliases = None      # refinement demands equal types on the way
+            aliases = None      # refinement needs equal types at each step
             if layouts is not None:
                 layouts = [*layouts[0], *[(0,)] * len(more)], layouts[1]
         if layouts is not None:
@@ -403,7 +403,7 @@ class Builder(Emitter):
         return list(op.results)
 
     def put_in_memory(self, x: IrValue, kind: str) -> IrValue:
-        """`x` in a memory of the devices. A CPU's are one; where results are, the function says."""
+        """`x` in a memory of the devices, by name. A CPU has one memory."""
         if self.module.platform == "cpu":
             return x
         return self.custom_call("annotate_device_placement", [x], [x.type], {
@@ -425,15 +425,15 @@ class Builder(Emitter):
 
     def replica_groups(self, names: Sequence[Hashable], groups: AxisIndexGroups = None
                        ) -> list[list[int]]:
-        """Lists of the devices (partitions) that communicate along these axes of a mesh.
+        """The lists of devices (partitions) that communicate along these mesh axes.
 
-        Position i along the axes (row-major if several) is entry i of each list; with
-        `groups`, lists of positions, there is a list for each of those.
+        Entry i of a list is position i along the axes (row-major if several). With `groups`, which
+        are lists of positions, there is a list for each group.
         """
         return self.manual_axes(names).groups(names, groups)
 
     def channel(self) -> Attributes:
-        """The attribute by which a collective is one of partitions."""
+        """The attribute that makes a collective run over partitions."""
         return {"channel_handle": attr("#stablehlo.channel_handle<handle = 1, type = 1>")}
 
     def group_attributes(self, names: Sequence[Hashable], groups: AxisIndexGroups = None
@@ -443,21 +443,21 @@ class Builder(Emitter):
                 **self.channel()}
 
     def groups_config(self, names: Sequence[Hashable], groups: AxisIndexGroups) -> IrAttribute:
-        """The same as the configuration of a collective that is a custom call."""
+        """`group_attributes` for a collective that is a custom call."""
         return mlir.ir.DictAttr.get({
             "channel_id": attr("1 : i64"),
             "replica_groups": groups_attr(self.replica_groups(names, groups))})
 
     def permutation_attributes(self, names: Sequence[Hashable], perm: Sequence[tuple[int, int]]
                                ) -> Attributes:
-        """Pairs (source, destination) of positions along these axes, as a collective takes them."""
+        """The attributes of pairs (source, destination) of positions along these axes."""
         pairs = [(row[src], row[dst]) for row in self.replica_groups(names) for src, dst in perm]
         return {"source_target_pairs": groups_attr(pairs), **self.channel()}
 
     def all_reduce(self, combiner: str, x: IrValue, aval: ShapedArray, names: Sequence[Hashable],
                    groups: AxisIndexGroups = None) -> IrValue:
-        """stablehlo.all_reduce of an array of an aval, by a binary operation."""
-        # On one device it is the array. XLA:CPU does not compile two of them of different ranks.
+        """stablehlo.all_reduce of an array by a binary operation."""
+        # The identity on one device: XLA:CPU cannot compile two of them with different ranks.
         if all(len(group) == 1 for group in self.replica_groups(names, groups)):
             return x
         wide = self.sum_aval(aval) if combiner == "stablehlo.add" else aval
@@ -473,7 +473,7 @@ class Builder(Emitter):
         return op.result
 
     def sum_aval(self, aval: ShapedArray) -> ShapedArray:
-        """What devices' parts of an aval are summed as: CPUs would round each sum of 16 bits."""
+        """The aval in which devices' parts are summed: CPUs would round each partial sum."""
         wide = dtypes.wide_dtype(aval.dtype) if self.module.fences else aval.dtype
         return aval if wide == aval.dtype else aval.update(dtype=wide)
 
@@ -482,7 +482,7 @@ class Builder(Emitter):
         manual = self.manual_axes([name])
         if manual.all_manual:
             return self._position(manual, name)
-        # Which partition this is has no meaning where XLA still divides the program.
+        # `partition_id` has no meaning while XLA still partitions along other axes.
         rest = [n for n in manual.mesh.axis_names if n not in manual.names]
         kind = tensor_type(make_aval((), dtypes.as_dtype("int32")))
         return self.manual_computation(manual.mesh, rest, [], [], [PartitionSpec()], [], [kind],
@@ -500,22 +500,22 @@ class Builder(Emitter):
                            args: Sequence[IrValue], in_specs: Sequence[PartitionSpec],
                            out_specs: Sequence[PartitionSpec], parts: Sequence[IrType],
                            types: Sequence[IrType], body: Body) -> list[IrValue]:
-        """sdy.manual_computation: `body(*parts)`, the program of one device along further axes.
+        """sdy.manual_computation: `body(*parts)` is one device's program along further axes.
 
         Args:
           mesh: a `Mesh`, or an `AbstractMesh` in a program that is not compiled here.
           names: the axes that become manual, in the order of the mesh.
-          args: MLIR values; `in_specs` cut them along `names`.
+          args: MLIR values, which `in_specs` shard along `names`.
           parts: the MLIR types of the parts, which the body takes.
-          types: the MLIR types of the results, which `out_specs` put together.
-          body: gives the parts of the results. Its ordered effects are threaded.
+          types: the MLIR types of the results, which `out_specs` assemble.
+          body: returns the parts of the results. Its ordered effects are threaded.
         """
         places, ordered = self.module.places, self.ordered
         outer = places.manual
         places.manual = manual = places.manual_over(mesh, names)
         try:
             if prod([mesh.shape[name] for name in names]) == 1:
-                return list(body(*args))    # the part of the one device is the whole
+                return list(body(*args))    # with one device, parts are the whole arrays
             args, parts, in_specs, body = dimensions.into_region(
                 self, args, parts, in_specs, PartitionSpec(), body)
             if ordered:
@@ -536,7 +536,7 @@ class Builder(Emitter):
     # Programs
 
     def group(self, values: Sequence[IrValue]) -> None:
-        """Let Shardy spread these values alike."""
+        """Let Shardy shard these values alike."""
         module = self.module
         number = attr(f"{len(module.groups)} : i64")
         module.groups.append([mlir.ir.Operation.create(
@@ -544,7 +544,7 @@ class Builder(Emitter):
             for x in values])
 
     def inspect(self, x: IrValue, callback: Callable[[Sharding], None]) -> None:
-        """Let `callback` have the sharding of a value, once XLA has chosen it."""
+        """Let `callback` get the sharding of a value when XLA has chosen it."""
         op = self.raw("stablehlo.custom_call", [x], {
             "call_target_name": mlir.ir.StringAttr.get("InspectSharding"),
             "has_side_effect": attr("true"), "api_version": attr("1 : i32")}, [x.type])
@@ -552,13 +552,13 @@ class Builder(Emitter):
 
     def call_elsewhere(self, closed: ClosedOlympuspr, args: Sequence[IrValue], compute_type: str,
                        options: str | None) -> list[IrValue]:
-        """Call a program that runs elsewhere than the rest, with XLA's options as JSON."""
+        """Call a program that runs in the place `compute_type`, with XLA's options as JSON."""
         return self.call_marked(closed, args, "compute_on", elsewhere(compute_type, options))
 
     def call_marked(self, closed: ClosedOlympuspr, args: Sequence[IrValue], name: str,
                     marks: dict[str, str]) -> list[IrValue]:
         """Call a program with frontend attributes for XLA."""
-        self.marks = dictionary(marks)      # for this equation: the walk sets it for each
+        self.marks = dictionary(marks)      # for this equation: the walk sets them for the next
         symbol, types = self.function(closed, name)
         return list(self.raw("func.call", [*self.dimension_args, *args],
                              {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol)}, types).results)
@@ -587,12 +587,12 @@ class Builder(Emitter):
             self.loc, self.block.ip).results)
 
     def hold(self, x: IrValue, aval: ShapedArray) -> IrValue:
-        """A value that XLA:CPU computes once, however many read it: by a call that stays one."""
+        """A value that XLA:CPU computes once for all readers: through a call it may not inline."""
         out = self.kept([x])[0]
         return self.spread(out, aval) if aval.tagged else out
 
     def settled(self, outs: Sequence[IrValue], outvars: Sequence[Var]) -> Sequence[IrValue]:
-        """An equation's results, cut as their types say and held where they are to be."""
+        """An equation's results, constrained to their types' shardings, and held where planned."""
         if True in [v.aval.tagged for v in outvars]:
             outs = [self.spread(x, v.aval) for x, v in zip(outs, outvars, strict=True)]
         if self.held:   # a rule that calls a function may have held them there
@@ -602,9 +602,9 @@ class Builder(Emitter):
 
     def function(self, closed: ClosedOlympuspr, name: str, held: Sequence[int] = (),
                  line: Source | None = OWN) -> tuple[str, list[IrType]]:
-        """The private function of a program that the equation calls, emitted once for equal ones.
+        """The private function of a program that the equation calls; equal programs share one.
 
-        Results at `held` are computed once there, however many read them. `line` is a `Builder`'s.
+        Results at `held` are held inside. `line` is a `Builder`'s.
 
         Returns:
           Its symbol and its result types.
@@ -619,19 +619,19 @@ class Builder(Emitter):
             convolutions = module.convolutions
             symbol = module.symbols.new(name)
             module.depth += 1
-            # Its own levels are kept with it: each further call adds them to those around it.
+            # The levels inside are kept with the function: each call adds them to its own.
             nest, outer = module.nest, module.nest.deepest
             nest.enter(self.eqn)
             nest.deepest = level = len(nest.eqns)
-            # Without a prefix: XLA adds its callers'.
+            # Without a prefix: XLA adds the callers'.
             emit_function(module, closed, symbol, "private", "", held=held, line=line)
             levels = nest.deepest - level
             nest.leave()
             nest.deepest = max(outer, nest.deepest)
             module.depth -= 1
-            # The program stays, so that no other one gets its id.
+            # The entry keeps the program alive, so that its id stays unique.
             found = symbol, [tensor_type(a) for a in closed.out_avals], closed, levels
-            # With convolutions in it, it is lowered otherwise in the bodies of loops and branches.
+            # Convolutions are lowered differently in bodies of loops and branches.
             module.functions[key if convolutions == module.convolutions else (
                 key, module.outside_main)] = found
         else:
@@ -641,14 +641,14 @@ class Builder(Emitter):
     def call(self, closed: ClosedOlympuspr, args: Sequence[IrValue], name: str) -> list[IrValue]:
         """Call a program as a private function of the module: one function per program.
 
-        One with ordered effects is written out, so that they stay in one block; one that is nested
-        deeper than XLA can follow, too, unless it has several callers.
+        A program with ordered effects is written out, so that they stay in one block. So is one
+        that is nested deeper than XLA can follow, unless it has several callers.
         """
         if any(e.ordered for e in closed.effects) or (
                 self.module.depth >= DEEPEST and self.module.called_once(closed.olympuspr)):
             return self.call_inline(closed, args, f"jit({name})")
         self.loc = location(f"{self.prefix}{self.eqn.ctx.extend(f'jit({name})')}", self.source)
-        # Where they are computed: a hold behind the call would leave them to their readers within.
+        # Hold results inside of the function: after the call, its own readers would compute again.
         held, self.held = self.held, ()
         symbol, types = self.function(closed, name, held)
         return list(self.raw("func.call", [*self.dimension_args, *args],
@@ -656,7 +656,7 @@ class Builder(Emitter):
 
     @property
     def stays(self) -> bool:
-        """Whether the equation's body is to be lowered by `call_kept`."""
+        """Whether `call_kept` lowers the equation's body."""
         module, eqn = self.module, self.eqn
         return module.keeps_calls and module.depth < DEEPEST and eqn.primitive.stays(eqn.params)
 
@@ -670,20 +670,20 @@ class Builder(Emitter):
             return self.call_marked(closed, args, "checkpoint", {**marks, **KEPT})
 
     def spread(self, x: IrValue, aval: Aval) -> IrValue:
-        """A result, cut as its type says."""
+        """A result, constrained to its type's sharding."""
         attributes = self.module.places.type_attrs(aval) if aval.tagged else {}
         if not attributes:
             return x
         out = self.ops("sdy.sharding_constraint", [x], {"sharding": attributes["sdy.sharding"]},
                        [x.type]).result
-        # `module` looks up the layout of what main returns, which is the constraint now.
+        # `module` looks up the layouts of main's results: the constraint is the result now.
         if x in self.module.laid_out:
             self.module.laid_out[out] = self.module.laid_out[x]
         return out
 
     def composite(self, closed: ClosedOlympuspr, args: Sequence[IrValue], name: str, version: int,
                   attributes: dict[str, str]) -> list[IrValue]:
-        """stablehlo.composite: a named operation that a program defines; attributes as text."""
+        """stablehlo.composite: a named operation with a program; attributes as MLIR text."""
         symbol, types = self.function(closed, name)
         given = {key: attr(text) for key, text in attributes.items()}
         op = self.ops("stablehlo.composite", [*self.dimension_args, *args], {
@@ -696,7 +696,7 @@ class Builder(Emitter):
                     ) -> list[IrValue]:
         """Emit a program's equations here, inside the scopes of the equation being lowered.
 
-        `part` says which of the equation's programs it is: they are named within it.
+        `part` names the program among the equation's programs, in the scopes of its operations.
         """
         path = f"{self.eqn.ctx.path}{part}/" if part else self.eqn.ctx.path
         inner = Builder(self.module, self.block, self.prefix + path, self.loc, self.line)
@@ -711,14 +711,14 @@ class Builder(Emitter):
 
     def by_rule(self, fun: OfArrays, xs: Sequence[IrValue], avals: Sequence[ShapedArray]
                 ) -> list[IrValue]:
-        """`traced`, where the primitive, the params and the operands' avals say what `fun` does.
+        """`traced`, if the primitive, the params and the operands' avals determine `fun`.
 
-        So its program serves every such equation, and a long one is one function of the module.
+        One program serves all such equations, and a long one becomes a function of the module.
         """
         module, eqn = self.module, self.eqn
         closed = rule_program(eqn, self.avals_in, module.platform, fun, avals)
         with module.holds.set("off"):
-            # A function serves all of its calls: the operations in it can have no marks.
+            # Operations in a function, which serves several calls, cannot have marks.
             if len(closed.eqns) <= LONG or self.marks is not None or not module.calls_rules:
                 return self._written_out(closed, xs)
             symbol, types = self.function(closed, eqn.primitive.name, line=None)
@@ -726,7 +726,7 @@ class Builder(Emitter):
                 "callee": mlir.ir.FlatSymbolRefAttr.get(symbol)}, types).results)
 
     def _written_out(self, closed: ClosedOlympuspr, xs: Sequence[IrValue]) -> list[IrValue]:
-        """Emit a rule's program here: its equations are at the line of the one being lowered."""
+        """Emit a rule's program here, at the line of the equation that is lowered."""
         outer, self.line = self.line, self.source
         try:
             return self.call_inline(closed, xs)
@@ -740,7 +740,7 @@ class Builder(Emitter):
 
 
 def _storage(aval: Any) -> ShapedArray:
-    """The aval of what stands for a value in arguments and results of a whole program."""
+    """The aval that stands for a value in arguments and results of a whole program."""
     return physical_aval(aval) if aval is abstract_token else aval
 
 
@@ -751,8 +751,9 @@ def emit_function(module: ModuleContext, closed: ClosedOlympuspr, symbol: str, v
     """Emit a program as a function of the module; return the `func.func` and its results.
 
     Tokens enter and leave a public function as arrays without elements; tokens of `ordered` effects
-    are its first arguments and results. It has the values of dimension variables by the solution; a
-    private one has them as arguments before those, as a public one that is `wrapped`.
+    are its first arguments and results. A public function computes the values of dimension
+    variables by the solution. Private functions, and `wrapped` public ones, have them as first
+    arguments.
     """
     ir = mlir.ir
     # MLIR loads the classes of a whole dialect for the type of a token.
@@ -760,7 +761,7 @@ def emit_function(module: ModuleContext, closed: ClosedOlympuspr, symbol: str, v
     tokens = visibility == "public"
     ins = [tensor_type(_storage(a) if tokens else a) for a in closed.in_avals]
     outs = [tensor_type(_storage(a) if tokens else a) for a in closed.out_avals]
-    # Main receives only the platform, and no dimension's value.
+    # Main gets the platform's number only, and no dimension's value.
     sized = module.dimension_names
     if tokens and not wrapped:
         sized = [n for n in sized if n == dimensions.PLATFORM_INDEX]
@@ -795,7 +796,7 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
                     results: Sequence[int] = ()) -> list[IrValue]:
     """Lower each equation of a program in turn; return the MLIR values of its outputs.
 
-    `results` are those that a caller wants to be held.
+    `results`: the indices of the outputs that the caller wants held.
     """
     pr = closed.olympuspr
     around, open_platform, own = b.marks, b.module.platform is None, b.line is OWN

@@ -1,4 +1,4 @@
-"""Results that XLA knows because operands are constants, and constants that are hidden from it."""
+"""Results that XLA computes from constant operands, and constants that are hidden from it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from .notes import Notes
 
 def is_known(notes: Notes, eqn: OlympusprEqn, p: Made, q: Made,
              operation: Callable[[complex, complex], Number]) -> bool:
-    """Whether the result is a constant, or NaN, as an operand is. NaN is hidden then, also if
-    it may be what XLA computes of constants.
+    """Whether the result is a constant, or NaN because an operand is.
+
+    A NaN is hidden from XLA, and so is a result that XLA may compute as NaN from constants.
     """
     x, y = value_of(p), value_of(q)
     nan = is_nan(x), is_nan(y)
@@ -44,8 +45,7 @@ def is_known(notes: Notes, eqn: OlympusprEqn, p: Made, q: Made,
 
 
 def is_constant(notes: Notes, eqn: OlympusprEqn) -> bool:
-    """Whether the result is known: NaN of a number beyond the domain, a linear function of 0.
-    """
+    """Whether the result is known: NaN outside of the domain, or 0 of a linear function of 0."""
     prim, operands = eqn.primitive, eqn.invars
     if prim.domain is not None:
         number = value_of(notes.of(operands[0]))
@@ -61,8 +61,9 @@ def is_constant(notes: Notes, eqn: OlympusprEqn) -> bool:
 
 
 def add_zero(notes: Notes, eqn: OlympusprEqn, bits: int, summed: Sequence[int] | None) -> None:
-    """Let a sum of elements, which XLA computes without adding up, be no -0; `summed` are the axes
-    of the first operand if it is one of products.
+    """Make a sum of elements that XLA computes without adding up +0 in place of -0.
+
+    `summed`: the first operand's summed axes if it is a sum of products.
     """
     prim, x, params = eqn.primitive, eqn.invars[0], eqn.params
     if not notes.inexact[eqn.outvars[0].aval] or summed is not None and not bits & SPREAD and (
@@ -76,7 +77,7 @@ def add_zero(notes: Notes, eqn: OlympusprEqn, bits: int, summed: Sequence[int] |
         return
     if bits & (FOLDED | SPREAD):
         notes.lower_as(eqn, PlusZeroAfter(prim), *eqn.invars, params=params)
-    else:   # the sum of negatives, not the negative of their sum
+    else:   # XLA must sum negatives, not negate the sum
         notes.fence(eqn, x)
 
 
@@ -89,7 +90,7 @@ def hide(notes: Notes, eqn: OlympusprEqn, *atoms: Atom) -> None:
         if atom.aval.tagged:
             notes.held.update([] if is_term(atom.aval) else [atom])
             continue
-        # Of an array the scalar is hidden, so that repeating it remains a part of its readers.
+        # Hide the scalar of an array, so that its readers still include the broadcast.
         var: Any = Var(atom.aval)
         number: Any = value_of(notes.of(atom))
         notes.constant_vars[var] = Literal(number, make_aval((), atom.aval.dtype))

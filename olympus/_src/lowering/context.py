@@ -49,9 +49,9 @@ class ForeignCall(NamedTuple):
     Attributes:
       target: the name by which the function is registered.
       version: `lib.TYPED`, or `lib.UNTYPED` for XLA's earlier API.
-      attributes: (name, dtype, or kind of value) of each.
+      attributes: for each attribute its name, and its dtype or kind of value.
       operands, results: their types.
-      where: the user's line; "" where the call was made by itself, outside of a program.
+      where: the user's line; "" for a call outside of any program.
     """
 
     target: str
@@ -66,21 +66,21 @@ class Interface(NamedTuple):
     """The interface of a lowered program: everything but its code."""
 
     name: str
-    devices: tuple[Any, ...]            # that shardings in it name
+    devices: tuple[Any, ...]            # the devices of shardings in the program
     meshes: tuple[Mesh, ...]
-    memories: tuple[str | None, ...]    # of results
+    memories: tuple[str | None, ...]    # the results' kinds of memory
     host_callbacks: tuple[lib.HostFunction, ...]
-    out_shardings: tuple[NamedSharding | None, ...] = ()    # that are demanded
+    out_shardings: tuple[NamedSharding | None, ...] = ()    # required shardings of results
     donated: tuple[int, ...] = ()       # arguments whose buffers results may take over
-    foreign: tuple[ForeignCall, ...] = ()       # whose targets a process must have registered
+    foreign: tuple[ForeignCall, ...] = ()       # their targets must be registered
 
     def over(self, devices: tuple[Device, ...]) -> Interface:
-        """With meshes of these devices, of a program that was lowered without."""
+        """The interface with meshes of these devices, for a program lowered without devices."""
         return self._replace(meshes=tuple([mesh_of(m, devices) for m in self.meshes]),
                              out_shardings=concrete(self.out_shardings, devices))
 
     def place(self, placement: Any) -> Any:
-        """Where the program runs, given where its arguments are."""
+        """The placement of the program, from the placement of its arguments."""
         devices, committed = placement.devices, placement.committed
         if not self.devices or (committed and devices == self.devices):
             return placement
@@ -96,13 +96,13 @@ def concrete(shardings: Sequence[NamedSharding | None], devices: tuple[Device, .
 
 
 class Calls:
-    """The calls of a module to functions outside of it, without those in `host_callbacks`."""
+    """The calls of a module to outside functions, except for `host_callbacks`."""
 
     __slots__ = ("host", "foreign", "inspected", "hooks", "failures")
 
     def __init__(self) -> None:
-        self.host: list[Any] = []       # operations that one device must make
-        self.foreign: dict[Hashable, ForeignCall] = {}      # each once, in the order of the module
+        self.host: list[Any] = []       # calls that one device makes
+        self.foreign: dict[Hashable, ForeignCall] = {}      # distinct ones, in order
         # Functions that XLA's partitioner calls while it compiles, and their errors.
         self.inspected: list[tuple[Any, Callable[[Any], None], int]] = []
         self.hooks: list[Any] = []
@@ -111,8 +111,7 @@ class Calls:
     def note(self, target: str, version: int, attributes: tuple[tuple[str, str], ...],
              operands: Sequence[Aval], results: Sequence[Aval], source: Source | None,
              within: str = "") -> None:
-        """Take note of a call of a foreign function, as `ForeignCall` has it; `within` an export.
-        """
+        """Note a call of a foreign function; `within` names the export that makes it, or is ""."""
         key = target, attributes, (*operands,), (*results,), source
         if key not in self.foreign:
             where = "" if source in (None, CALLERS) else summarize(source)
@@ -121,7 +120,7 @@ class Calls:
                 f"{within}{where}")
 
     def hook(self, call: Callable[..., R]) -> Callable[..., R]:
-        """A wrapper that XLA may call while it compiles the module; `call`'s exception is kept."""
+        """A wrapper of `call` for XLA to call during compilation; it keeps `call`'s exception."""
         def called(*args: object) -> R:
             try:
                 return call(*args)
@@ -143,7 +142,7 @@ class Symbols:
         self.taken: dict[str, int] = {"main": 0}
 
     def new(self, name: str) -> str:
-        """A name that the module does not have yet: name, name_0, name_1 …"""
+        """A new name in the module: name, name_0, name_1 …"""
         name = name.replace("<", "_").replace(">", "_") or "fn"
         count = self.taken.get(name)
         self.taken[name] = 0 if count is None else count + 1
@@ -151,37 +150,37 @@ class Symbols:
 
 
 class Places:
-    """The devices and meshes that a module names, and how values are spread over them."""
+    """The devices and meshes of a module, and the shardings of values over them."""
 
     __slots__ = ("name", "symbols", "devices", "reordered", "meshes", "given", "deviceless",
                  "parts", "manual", "within")
 
     def __init__(self, name: str, symbols: Symbols) -> None:
         self.name, self.symbols = name, symbols
-        self.devices: tuple[Any, ...] = ()      # those that shardings in the program name
-        self.reordered = False      # whether some name them in another order
-        self.meshes: dict[Any, str] = {}       # and the meshes, with the names in the module
-        self.given: list[Any] = []     # meshes of arguments and demanded results
-        #: The meshes that the program's equations name, also those that are yet to be lowered.
+        self.devices: tuple[Any, ...] = ()      # the devices of shardings in the program
+        self.reordered = False      # whether shardings may have them in different orders
+        self.meshes: dict[Any, str] = {}       # mesh -> its symbol in the module
+        self.given: list[Any] = []     # meshes of arguments and of required result shardings
+        #: The meshes of all equations of the program, also of those that are not lowered yet.
         self.within: Callable[[], Sequence[Mesh]] = tuple
-        self.deviceless: Collection[AxisType] = ()      # as `lower_program` takes it
-        self.parts = 1      # the number of devices of such a mesh
-        self.manual: ManualAxes | None = None   # along these axes the emitted code is one part's
+        self.deviceless: Collection[AxisType] = ()      # `Lowering.deviceless`
+        self.parts = 1      # the number of devices of a mesh without devices
+        self.manual: ManualAxes | None = None   # the manual axes of the emitted code
 
     @property
     def apart(self) -> bool:
-        """Whether the emitted operations run on each device alone, on its own parts."""
+        """Whether the emitted operations are one device's, on its own parts."""
         return self.manual is not None and self.manual.all_manual
 
     def use_devices(self, devices: tuple[Device, ...]) -> None:
-        """Take note of the devices that a sharding names: all must name the same in one order."""
+        """Note the devices of a sharding; all shardings must have the same ones in one order."""
         if self.devices and self.devices != devices and not (
                 self.reordered and set(self.devices) == set(devices)):
             raise incompatible(f"shardings in {self.name}", self.devices, "others", devices)
         self.devices = self.devices or devices
 
     def _use_mesh(self, mesh: Mesh | AbstractMesh) -> str:
-        """Take note of a mesh, and its devices if it has any; its name in the module."""
+        """Note a mesh, and its devices if it has any; return its symbol in the module."""
         if isinstance(mesh, Mesh):
             self.use_devices(mesh.device_tuple)
         else:
@@ -189,12 +188,12 @@ class Places:
         return self.declare_mesh(mesh)
 
     def sharding_attrs(self, sharding: NamedSharding | None, aval: Aval) -> dict[str, IrAttribute]:
-        """Shardy's attributes for a value spread so; none where there is one device."""
+        """Shardy's attributes for a sharded value; none on one device."""
         if sharding is None:
             return {}
         mesh = self.mesh_of(sharding.mesh)
-        # The devices first: a mesh's ids are places among them. Both are noted even where one
-        # device leaves nothing to say, because the program's results are named by its meshes.
+        # The devices first: a mesh's ids are indices into them. One device is noted, too, because
+        # the program's results are named by its meshes.
         symbol = self._use_mesh(mesh)
         if mesh.size == 1:
             return {}
@@ -203,7 +202,7 @@ class Places:
         return {"sdy.sharding": attr(f"#sdy.sharding{cut}")}
 
     def mesh_of(self, mesh: Mesh | AbstractMesh) -> Mesh | AbstractMesh:
-        """A mesh with devices for one without: an argument's, a type's, or the ambient one."""
+        """A mesh with devices in place of an abstract one: an argument's, a type's, the ambient."""
         if isinstance(mesh, Mesh):
             return mesh
         within = () if self.manual is None else (self.manual.mesh,)
@@ -213,7 +212,7 @@ class Places:
             if candidate.shape_tuple == mesh.shape_tuple and (
                     isinstance(candidate, Mesh) or self._may_lack_devices(candidate)):
                 return candidate
-        for candidate in [*candidates, *self.within()]:     # the same devices, by other names
+        for candidate in [*candidates, *self.within()]:     # one of other axes, for its devices
             if isinstance(candidate, Mesh) and candidate.size == mesh.size:
                 return mesh_of(mesh, candidate.device_tuple)
         if self._may_lack_devices(mesh):
@@ -240,9 +239,9 @@ class Places:
 
     def part_shardings(self, manual: ManualAxes, specs: Sequence[PartitionSpec],
                        types: Sequence[IrType]) -> IrAttribute:
-        """How the operands or results of a manual computation are made of parts.
+        """The shardings of the operands or results of a manual computation.
 
-        Along axes that are not manual XLA may cut them further.
+        XLA may shard them further along axes that are not manual.
         """
         symbol = self.meshes[manual.mesh]
         cuts = ", ".join([
@@ -253,7 +252,7 @@ class Places:
         return attr(f"#sdy.sharding_per_value<[{cuts}]>")
 
     def sharding_of(self, aval: Aval) -> NamedSharding | None:
-        """How a value is spread over devices, if its type says it."""
+        """The sharding of a value, if its type determines it."""
         if not (isinstance(aval, ShapedArray) and aval.explicit):
             return None
         return of_mesh(aval.sharding, self.mesh_of(aval.sharding.mesh))
@@ -263,11 +262,11 @@ class Places:
                     ) -> dict[str, IrAttribute]:
         """XLA's attributes for an argument whose buffer the result `alias` may take over.
 
-        `laid_out` and `shardings` concern both.
+        `laid_out` and `shardings` are pairs for argument and result.
         """
         several = len(self.devices) > 1 or self.parts > 1
         if laid_out[0] != laid_out[1] or several and not _cut_alike(*shardings, ndim):
-            # Whether the parts of the result are as large, XLA will know.
+            # XLA decides whether the result's parts have the same size.
             return {"jax.buffer_donor": attr("true")}
         return {"tf.aliasing_output": attr(f"{alias} : i32")}
 
@@ -281,8 +280,8 @@ class Places:
         return sharding is not None and bool(sharding.spec.unreduced)
 
     def declare_mesh(self, mesh: Mesh | AbstractMesh) -> str:
-        """Have a mesh in the module; the name under which it is declared."""
-        symbol = self.meshes.get(mesh) or next(     # the types of axes are nothing to XLA
+        """Declare a mesh in the module, if it is new; return its symbol."""
+        symbol = self.meshes.get(mesh) or next(     # axis types mean nothing to XLA
             (symbol for known, symbol in self.meshes.items()
              if known.shape_tuple == mesh.shape_tuple and _devices(known) == _devices(mesh)), None)
         if symbol is None:
@@ -329,46 +328,46 @@ class ModuleContext:
 
     def __init__(self, platform: str | None, name: str,
                  rules: dict[Primitive, Callable[..., Any]] | None = None) -> None:
-        # None if there are several platforms, but where an equation is lowered for each in turn.
+        # None with several platforms, except while an equation is lowered for one of them.
         self.platform, self.name = platform, name
         self.platforms: Sequence[str] = ()
         self.rules = rules or {}    # lowering rules in place of primitives' own
-        self.by_others: Any = None  # the builder of another's rule that runs, or ran last
-        self.imported: dict[Any, Any] = {}      # modules made before that this one has taken in
-        self.refined = False    # whether shapes are to be made static before it is compiled
+        self.by_others: Any = None  # the builder of the outsider's rule that runs, or ran last
+        self.imported: dict[Any, Any] = {}      # other modules that were linked into this one
+        self.refined = False    # whether shapes must be made static before compilation
         self.dimension_names: list[str] = []    # variables of symbolic dimensions
-        # Of their values: one type, whatever a rule enables.
+        # The type of their values in the whole module, even where a rule enables x64.
         self.dimension_aval = scalar_aval(int)
         self.symbols = Symbols()
         self.places = Places(name, self.symbols)
         self.functions: dict[Any, tuple[str, list[Any], ClosedOlympuspr, int]] = {}
-        self.distinct = Firsts()    # the programs that are functions
+        self.distinct = Firsts()    # the programs that have functions
         self.host_callbacks: list[lib.HostFunction] = []
-        self.written = 0    # bytes of the constants in the module
+        self.written = 0    # bytes of constants in the module
         self.calls, self.holds = Calls(), Holds()
         self.result_memories: list[str | None] = []     # None: the devices' own
         self.constrained: dict[Any, NamedSharding] = {}     # values with a required sharding
-        self.laid_out: dict[Any, str] = {}      # and with a required layout
-        self.out_shardings: Sequence[NamedSharding | None] = ()     # the required ones
+        self.laid_out: dict[Any, str] = {}      # values with a required layout
+        self.out_shardings: Sequence[NamedSharding | None] = ()     # required ones of results
         self.groups: list[list[Any]] = []       # operations that require equal shardings
-        self.hints: list[Any] = []      # operations that XLA takes of one device only
+        self.hints: list[Any] = []      # operations that XLA accepts on one device only
         self.donated: list[int] = []    # arguments whose buffers results may take over
         self.alone: ClosedOlympuspr | None = None   # the program, if it is for one CPU only
         self.outside_main = False   # whether emitted operations stay out of XLA's main computation
-        self.convolutions = 0   # how many were emitted: what depends on `outside_main`
+        self.convolutions = 0   # the number of emitted ones, which depend on `outside_main`
         self.combiners: dict[Any, ClosedOlympuspr] = {}     # programs on two scalars of an aval
-        self.reductions: dict[Any, Any] = {}    # operations, by what makes them alike
+        self.reductions: dict[Any, Any] = {}    # operations that equal ones are cloned from
         self.fenced_from: ClosedOlympuspr | None = None     # the program, once it is known
-        #: id -> scalar that is behind a fence, as its broadcasts have to be; held, so the id stays
+        #: id -> scalar behind a fence, whose broadcasts must be behind one, too; kept alive here
         self.hidden: dict[int, IrValue] = {}
         #: whether emitted operations combine two elements: nothing is fenced or called there
         self.combining = False
-        self.kernels = "off"    # whether kernels may replace rules on one CPU, as `jit` takes it
-        self.taken: list[Taken] = []    # those that do
-        self._takes: bool | None = None     # whether they may, once it is asked for
+        self.kernels = "off"    # the option `kernels`: whether kernels replace rules on one CPU
+        self.taken: list[Taken] = []    # the kernels that replaced rules
+        self._takes: bool | None = None     # `takes_kernels`, once computed
         self.depth = 0      # the depth of calls around the emitted operations
         self.nest = Nest(name)
-        self.uses: dict[int, int] = {}      # calls by program, of those below `DEEPEST`
+        self.uses: dict[int, int] = {}      # id of a program below `DEEPEST` -> number of its calls
         self.chosen_outputs: list[bool] = []    # whether XLA chooses the sharding
 
     @property
@@ -385,8 +384,8 @@ class ModuleContext:
     def keeps_calls(self) -> bool:
         """Whether calls can be kept apart from the program around them.
 
-        Not on several devices: Shardy would not shard alike the two sides of a kept call, nor would
-        XLA join its collectives with others.
+        Not on several devices: Shardy would not shard both sides of a kept call alike, and XLA
+        would not combine its collectives with others.
         """
         return self.alone is not None and not names_devices(self.alone)
 
@@ -400,26 +399,26 @@ class ModuleContext:
 
     @property
     def rules_of(self) -> str | None:
-        """The platform, and whether kernels may replace its rules: equal equations have recipes."""
+        """The platform, and whether kernels may replace its rules: part of the key of recipes."""
         return "cpu, kernels" if self.takes_kernels else self.platform
 
     @property
     def calls_rules(self) -> bool:
-        """Whether long programs of rules are functions: on one CPU, where XLA takes calls apart
-        before all else, unless deep in a nest, which it bounds.
+        """Whether long programs of rules become functions: on one CPU, where XLA inlines calls
+        first, but not deep in a nest, whose depth is bounded.
         """
         return self.keeps_calls and len(self.nest.eqns) < LOADABLE // 2
 
     def held(self, closed: ClosedOlympuspr, results: Sequence[int]) -> Set[Var]:
-        """The values of a program that are computed once, however many read them.
+        """The values of a program that are held.
 
-        `results` are those that a caller wants to be among them.
+        `results`: the indices of outputs that a caller wants held.
         """
         read = {*variables(closed.olympuspr.outvars[i] for i in results)}
         apart = read_apart(closed)
         if apart and self.keeps_calls:
             read |= apart
-        # In a manual computation each device has a part of its own.
+        # In a manual computation each device has its own part.
         return self.holds.of(closed, read, self.places.apart)
 
     @property
@@ -436,9 +435,8 @@ class ModuleContext:
 
     def in_order(self, closed: ClosedOlympuspr, held: Set[Var], fences: Sequence[Fences]
                  ) -> tuple[Sequence[OlympusprEqn], Set[Var], Iterator[Fences]]:
-        """The equations, held values and fences of a program, with what keeps its reads and writes
-        of parts of arrays in their order.
-        """
+        """The equations, held values and fences of a program; reads of parts of arrays come before
+        the writes that replace them in place."""
         if self.holds.hold != "off" and not self.holds.unheld and self.keeps_calls and True in [
                 prim.replaces or prim.programs != () for prim in closed.olympuspr.primitives]:
             order = _in_place.order_of(closed, frozenset([id(step.eqn) for step in fences]))

@@ -1,10 +1,10 @@
-"""Symbolic dimensions while programs are lowered: their values, and operations of dynamic shape.
+"""Symbolic dimensions in lowering: their values, and operations of dynamic shape.
 
-A function of a module with symbolic dimensions knows the values of the variables: `main` from the
-sizes of its arguments, the others as their first arguments. A block computes from these a
-dimension's value (`size`) and the tensors of shapes (`sizes_of`), once each. Where an operation's
-result or one of its attributes is symbolic, `DYNAMIC` has the operation that takes it as an
-operand. StableHLO's refinement turns all of it into constants once the arguments' sizes are
+In a module with symbolic dimensions each function has the values of the variables: `main` computes
+them from the sizes of its arguments, others get them as first arguments. A block computes from
+these the values of dimensions (`size`) and the tensors of shapes (`sizes_of`), once each. If an
+operation's result shape or an attribute is symbolic, `DYNAMIC` has the operation that takes it as
+an operand. StableHLO's refinement turns all of it into constants when the arguments' sizes are
 numbers.
 """
 
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from .builder import Builder
     from .emitter import Emitter
 
-    # The dynamically shaped form of an operation; None where nothing of it is symbolic.
+    # The dynamically shaped form of an operation; None if nothing in it is symbolic.
     Dynamic: TypeAlias = Callable[[Emitter, Sequence[IrValue], Any, Sequence[ShapedArray]],
                                   IrOperation | None]
 
-PLATFORM_INDEX = "_platform_index"      # among the values of a block's sizes
+PLATFORM_INDEX = "_platform_index"      # the key of the platform's number in `Sizes.values`
 BOOL, I32 = dtypes.as_dtype("bool"), dtypes.as_dtype("int32")
 
 
 class Sizes:
-    """Values of variables (by name) and dimensions in a block, and tensors of shapes."""
+    """The values of variables (by name) and of dimensions in a block, and tensors of shapes."""
 
     __slots__ = ("values", "vectors")
 
@@ -47,12 +47,12 @@ class Sizes:
         self.values, self.vectors = values, {} if vectors is None else vectors
 
     def inner(self) -> Sizes:
-        """For a region, which sees its surroundings; its additions end with it."""
-        # Copies: a value made in the region is not visible behind it.
+        """The sizes for a region, which sees the outer block."""
+        # Copies: values that are made in the region are not visible after it.
         return Sizes(self.values.copy(), dict(self.vectors))
 
     def alone(self) -> Sizes:
-        """The sizes for a region that is isolated from the block around it."""
+        """The sizes for a region that is isolated from the outer block."""
         return Sizes(_Unseen(self.values))
 
 
@@ -68,7 +68,7 @@ class _Unseen(dict[Hashable, IrValue]):
             "give this size as a number, or use lax.with_sharding_constraint.")
 
     def get(self, name: Hashable, default: R | None = None) -> R | None:
-        return default      # it is made of those that are asked for
+        return default      # dimensions are computed again from the variables
 
     def copy(self) -> _Unseen:
         return _Unseen(self)
@@ -77,9 +77,8 @@ class _Unseen(dict[Hashable, IrValue]):
 def into_region(b: Emitter, args: Sequence[IrValue], types: Sequence[IrType],
                 specs: Sequence[PartitionSpec], whole: PartitionSpec, body: Body
                 ) -> tuple[Sequence[IrValue], Sequence[IrType], Sequence[PartitionSpec], Body]:
-    """Operands, their types and specifications, and the body, of a region that sees nothing outside
-    itself: the number of the platform goes in, if there are several.
-    """
+    """The operands, their types and specs, and the body of an isolated region, to which the
+    platform's number is added if there are several platforms."""
     if b.block.sizes is None or PLATFORM_INDEX not in b.block.sizes.values:
         return args, types, specs, body
     number = b.block.sizes.values[PLATFORM_INDEX]
@@ -94,7 +93,7 @@ def into_region(b: Emitter, args: Sequence[IrValue], types: Sequence[IrType],
 
 
 def is_dynamic(x: IrValue) -> bool:
-    """Whether a size of an MLIR value is not known."""
+    """Whether an MLIR value has a dynamic size."""
     kind = x.type
     return isinstance(kind, mlir.ir.RankedTensorType) and not kind.has_static_shape
 
@@ -108,7 +107,7 @@ def size(b: Emitter, d: DimSize | SymbolicDim) -> IrValue:
     dtype = b.module.dimension_aval.dtype
     if not isinstance(d, SymbolicDim):
         return b.scalar(int(d), dtype)
-    # By block, as MLIR values are visible only in the block that makes them and within it.
+    # By block: MLIR values are visible only in the block that makes them and inside of it.
     values = {} if b.block.sizes is None else b.block.sizes.values
     found = values.get(d)
     if found is None:
@@ -144,7 +143,7 @@ def _factor(b: Emitter, factor: Factor, of: Dimension) -> IrValue:
 
 
 def unknown_variable(name: str, sizes: Sizes | None) -> ValueError:
-    """The error for a variable that no argument's size gives."""
+    """The error for a variable that no argument's size determines."""
     known = [] if sizes is None else [v for v in sizes.values if isinstance(v, str)]
     return ValueError(
         f"Encountered dimension variable '{name}' that is not appearing in the shapes of the "
@@ -153,10 +152,10 @@ def unknown_variable(name: str, sizes: Sizes | None) -> ValueError:
 
 
 def _floor(b: Emitter, factor: Factor, x: IrValue, y: IrValue, of: Dimension) -> IrValue:
-    """Quotient or remainder as of Python, from those that round to zero."""
+    """Python's quotient or remainder, from StableHLO's, which round to zero."""
     kind = b.module.dimension_aval
     quotient, remainder = _dimension_op(b, "divide", [x, y]), _dimension_op(b, "remainder", [x, y])
-    # For numbers that are never negative both roundings agree, and three operations are enough.
+    # For numbers that are never negative both agree.
     if all(d >= 0 if type(d) is int else of.scope.range(d)[0] >= 0 for d in factor.operands):
         return quotient if factor.name == "floordiv" else remainder
     flag, zero = make_aval((), BOOL), b.scalar(0, kind.dtype)
@@ -194,7 +193,7 @@ def sizes_of(b: Emitter, shape: Sequence[DimSize]) -> IrValue:
     """The tensor of a shape, made once per block."""
     key = tuple(shape)
     assert b.block.sizes is not None
-    vectors = b.block.sizes.vectors     # as with `size`, seen in this block and within it only
+    vectors = b.block.sizes.vectors     # like `values`, visible in this block and inside of it
     if key not in vectors:
         vectors[key] = vector(b, key)
     return vectors[key]
@@ -208,7 +207,7 @@ def _own_sizes(b: Emitter, x: IrValue) -> list[IrValue]:
         if not x.type.is_dynamic_dim(i):
             sizes.append(b.scalar(n, kind.dtype))
             continue
-        # int32 by StableHLO's rule, whatever the dtype of ints is.
+        # StableHLO gives int32, whatever the dtype of ints is.
         out = b.op("stablehlo.get_dimension_size", [x], {"dimension": attr(f"{i} : i64")},
                    make_aval((), I32))
         sizes.append(out if kind.dtype == I32 else b.convert(out, kind))
@@ -217,8 +216,8 @@ def _own_sizes(b: Emitter, x: IrValue) -> list[IrValue]:
 
 def emit_solution(b: Builder, solution: Solution, args: Sequence[IrValue]) -> Sizes:
     """The variables, from the sizes of arguments, with assertions of their constraints."""
-    # Variables and conditions are written in sizes of arguments, which have names of their own
-    # ("args[0].shape[1]"); nothing else is known while they are computed.
+    # Variables and conditions are expressions of the arguments' sizes, which are named like
+    # "args[0].shape[1]": the only values in the block at first.
     measured = {name: _own_sizes(b, args[arg])[axis] for name, arg, axis in solution.sizes}
     b.block.sizes = Sizes({**measured})
     flag = make_aval((), BOOL)
@@ -279,14 +278,14 @@ def _by_operands(name: str, taken: Sequence[str]) -> Dynamic:
             return None
         values = [operand(b, attributes[key]) for key in taken]
         rest = {key: value for key, value in attributes.items() if key not in taken}
-        # All that were taken go as operands, static ones too: the dynamic operation asks for each.
+        # Static ones become operands, too: the dynamic operation takes all of them.
         return b.raw(f"stablehlo.{name}", [*xs, *values], rest, [tensor_type(avals[0])])
 
     return emit
 
 
 def operand(b: Emitter, attribute: Any) -> IrValue:
-    """The operand that stands for an attribute: ints, ints and dimensions, or pairs of them."""
+    """The operand for an attribute: ints and dimensions, or pairs of them."""
     if not isinstance(attribute, tuple):
         if isinstance(attribute, mlir.ir.DenseI64ArrayAttr):
             return vector(b, list(attribute))
@@ -312,14 +311,14 @@ def _dynamic_slice(b: Emitter, xs: Sequence[IrValue], attributes: Attributes,
     lengths = vector(b, sizes)
     last = b.op("stablehlo.subtract", [_stacked(b, _own_sizes(b, x), kind.dtype), lengths], None,
                 aval)
-    # The static operation clamps its starts by itself; this one does not.
+    # The static operation clamps its starts; the dynamic one does not.
     at = b.op("stablehlo.clamp", [vector(b, [0] * len(sizes)), at, last], None, aval)
     return _sliced(b, x, at, lengths, avals)
 
 
 def _sliced(b: Emitter, x: IrValue, at: IrValue, lengths: IrValue, avals: Sequence[ShapedArray]
             ) -> IrOperation:
-    """`lengths` elements from `at`; written as start + length, which refinement looks for."""
+    """`lengths` elements from `at`, in the form start + length, which refinement knows."""
     rank = len(x.type.shape)
     aval = make_aval((rank,), b.module.dimension_aval.dtype)
     end = b.op("stablehlo.add", [at, lengths], None, aval)
@@ -329,9 +328,9 @@ def _sliced(b: Emitter, x: IrValue, at: IrValue, lengths: IrValue, avals: Sequen
 
 def slice_at(b: Builder, x: IrValue, index: IrValue, row: IrType, flat: IrType,
              aval: ShapedArray | None) -> IrValue:
-    """x[index] along axis 0; types of the row with that axis and without, and `slice_at`'s aval."""
+    """x[index] along axis 0. row, flat: the types of the row with that axis and without it."""
     kind = b.module.dimension_aval
-    # Nothing clamps the index, as `dynamic_slice` would: it is a loop's, and within.
+    # The index is not clamped, as `dynamic_slice` does: it is a loop's, and in range.
     lengths = [b.scalar(1, kind.dtype), *_own_sizes(b, x)[1:]]
     index = index if index.type == tensor_type(kind) else b.convert(index, kind)
     zero = b.scalar(0, kind.dtype)
@@ -345,7 +344,7 @@ def slice_at(b: Builder, x: IrValue, index: IrValue, row: IrType, flat: IrType,
 
 
 def as_row(b: Emitter, x: IrValue, row: IrType) -> IrValue:
-    """x with an axis of size 1 in front; its type."""
+    """x with a leading axis of size 1, of type `row`."""
     kind = b.module.dimension_aval
     lengths = _stacked(b, [b.scalar(1, kind.dtype), *_own_sizes(b, x)], kind.dtype)
     return b.raw("stablehlo.dynamic_reshape", [x, lengths], {}, [row]).result

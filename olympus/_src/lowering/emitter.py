@@ -1,7 +1,7 @@
-"""Single operations: what lowering rules emit, with the types and attributes that they need.
+"""Single operations that lowering rules emit, with their types and attributes.
 
-Types, attributes and locations are cached per process; operations are made with
-`ir.Operation.create`, which costs a third of the generated wrappers.
+Types, attributes and locations are cached per process. `ir.Operation.create` makes operations at a
+third of the cost of MLIR's generated wrappers.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from .platforms import PlatformOpen
 BOOL = dtypes.as_dtype(bool)
 OWN: Any = object()
 
-_known_numbers: Any = lazy_module("olympus._src.lowering.known_numbers")     # as the next one
+_known_numbers: Any = lazy_module("olympus._src.lowering.known_numbers")     # for fences
 
 
 class Block:
-    """The place where operations are emitted, and their shared state there.
+    """An insertion point, and the state that its operations share.
 
-    A region starts empty, and nothing emitted in it is visible outside. `sizes` are the values of
-    symbolic dimensions, None where all are numbers.
+    A region starts empty, and nothing emitted in it is visible outside. `sizes` has the values of
+    symbolic dimensions; None if all sizes are numbers.
     """
 
     __slots__ = ("ip", "scalars", "repeated", "token", "sizes")
@@ -48,13 +48,13 @@ class Block:
     def __init__(self, ip: mlir.ir.InsertionPoint, sizes: dimensions.Sizes | None = None) -> None:
         self.ip, self.sizes = ip, sizes
         self.scalars: dict[Any, Any] = {}   # constants of rank 0, by (type, number, dtype)
-        # Broadcasts of rank-0 values by (id, shape), with the value, whose id stays its own so.
+        # (id of a rank-0 value, shape) -> its broadcast, and the value, kept alive for its id.
         self.repeated: dict[Any, Any] = {}
-        self.token: Any = None              # of the last ordered effect, if there was one
+        self.token: Any = None              # the token of the last ordered effect
 
 
 class Mark:
-    """The end of a block and its knowledge, so that a rule's beginnings can be taken back."""
+    """The state of a block at one time, to take back the operations that a rule has begun with."""
 
     __slots__ = ("block", "last", "counts")
 
@@ -67,10 +67,10 @@ class Mark:
         self.counts = [(table, len(table)) for table in tables]
 
     def restore(self) -> None:
-        # The last first: an operation that is erased must have no readers left.
+        # The last first: an erased operation must have no readers.
         for op in list(self.block.ip.block.operations)[self.last:][::-1]:
             op.operation.erase()
-        # Otherwise these only grow, and dicts keep their order: new entries are last.
+        # Dicts keep their order: new entries are last.
         for table, count in self.counts:
             for key in list(table)[count:]:
                 del table[key]
@@ -79,8 +79,8 @@ class Mark:
 class Emitter:
     """Emits operations at the end of a block.
 
-    `avals_in`, `avals_out`, `eqn` and `loc` belong to the equation being lowered; `prefix` is the
-    scope of the program.
+    `avals_in`, `avals_out`, `eqn` and `loc` belong to the equation that is lowered now; `prefix` is
+    the scope of the program.
     """
 
     __slots__ = ("module", "block", "prefix", "loc", "avals_in", "avals_out", "eqn",
@@ -89,17 +89,17 @@ class Emitter:
     def __init__(self, module: ModuleContext, block: Block, prefix: str, loc: mlir.ir.Location,
                  line: Source | None = OWN) -> None:
         self.module, self.block, self.prefix, self.loc = module, block, prefix, loc
-        self.line = line    # the source of all equations, None for none, or OWN: each one's
+        self.line = line    # the source of all equations, or None; OWN: each equation has its own
         self.avals_in: Sequence[ShapedArray] = ()
         self.avals_out: Sequence[ShapedArray] = ()
         self.eqn: Any = None
-        self.marks: Any = None      # what XLA is told of where operations run; None: as others
-        self.held: tuple[int, ...] = ()     # which results of the equation are to be held
-        self.emitted: Any = None    # what `op` did last: result, name, operands, attributes, type
+        self.marks: Any = None      # frontend attributes of the operations, or None
+        self.held: tuple[int, ...] = ()     # indices of the equation's results to hold
+        self.emitted: Any = None    # the last `op`: result, name, operands, attributes, type
 
     @property
     def platform(self) -> str:
-        """The platform to lower for; `PlatformOpen` if each platform is lowered for by itself."""
+        """The platform to lower for; with several, `PlatformOpen` is raised."""
         platform = self.module.platform
         if platform is None:
             raise PlatformOpen
@@ -107,24 +107,24 @@ class Emitter:
 
     @property
     def source(self) -> Source | None:
-        """The user's line that the equation is from."""
+        """The user's line of the equation."""
         return self.eqn.source if self.line is OWN else self.line
 
     def physical(self) -> Self:
-        """For the same equation, on the arrays that its keys are made of."""
-        # It shares the block, so that scalars, broadcasts and the token are in common.
+        """An emitter for the same equation, with the physical avals of its keys."""
+        # Scalars, broadcasts and the token are shared, with the block.
         b = type(self)(self.module, self.block, self.prefix, self.loc, self.line)
         b.avals_in = [physical_aval(a) for a in self.avals_in]
         b.avals_out = [physical_aval(a) for a in self.avals_out]
         b.eqn, b.marks = self.eqn, self.marks
         return b
 
-    # For a rule of an outsider, which hands them on to `olympuspr_subcomp`.
+    # For outsiders' rules, which pass it to `olympuspr_subcomp`.
     const_lowering: Mapping[object, IrValue] = MappingProxyType({})
 
     @property
     def module_context(self) -> ModuleContext:
-        """What the functions of the module share."""
+        """The state that the functions of the module share."""
         return self.module
 
     @property
@@ -134,7 +134,7 @@ class Emitter:
 
     @property
     def dimension_args(self) -> list[IrValue]:
-        """The further arguments of private functions: the values of the dimension variables."""
+        """The first arguments of private functions: the values of the dimension variables."""
         sizes = self.block.sizes
         return [] if sizes is None else [sizes.values[name] for name in self.module.dimension_names]
 
@@ -156,10 +156,9 @@ class Emitter:
     def ops(self, name: str, operands: Sequence[IrValue], attributes: Attributes | None = None,
             types: Sequence[IrType] | None = None, regions: int = 0,
             avals: Sequence[ShapedArray] | None = None) -> IrOperation:
-        """Emit an operation and return it; results default to the equation's.
+        """Emit an operation and return it; its results default to the equation's.
 
-        They are given as MLIR types or as avals; an operation that has a form of its own for
-        symbolic dimensions needs avals.
+        They are MLIR types or avals; operations with a dynamic form need avals.
         """
         if types is None:
             avals = self.avals_out if avals is None else avals
@@ -172,8 +171,8 @@ class Emitter:
 
     def raw(self, name: str, operands: Sequence[IrValue], attributes: Attributes | None,
             types: Sequence[IrType], regions: int = 0) -> IrOperation:
-        """Emit an operation as it is."""
-        # What an operation says itself in frontend attributes stays, in place of the marks.
+        """Emit an operation with these operands, attributes and result types."""
+        # An operation's own frontend attributes replace the marks.
         if self.marks is not None:
             attributes = {FRONTEND: self.marks, **(attributes or {})}
         return mlir.ir.Operation.create(name, types, operands, attributes, None, regions, self.loc,
@@ -192,7 +191,7 @@ class Emitter:
             attributes = {FRONTEND: self.marks, **(attributes or {})}
         out = mlir.ir.Operation.create(name, [kind], operands, attributes, None, 0, self.loc,
                                        self.block.ip).result
-        # For `recipes`, which keep operations of one result only: `raw` notes nothing.
+        # For `recipes`, which keep operations with one result only.
         self.emitted = out, name, operands, attributes, kind
         return out
 
@@ -205,7 +204,7 @@ class Emitter:
 
     def scalar(self, value: Number, dtype: DType) -> IrValue:
         """A rank-0 constant, or the value of a dimension, emitted once per block."""
-        # `==` tells floats apart but zeros and NaN, and costs less than their `repr`.
+        # `==` is enough for floats other than zeros and NaN, and costs less than `repr`.
         kind, scalars = type(value), self.block.scalars
         exact = kind is int or kind is bool or kind is float and value == value != 0
         key = kind, (value if exact else value.tobytes() if isinstance(value, np.generic) else
@@ -218,7 +217,7 @@ class Emitter:
     def _scalar(self, key: tuple[type, object, DType], value: Number, aval: ShapedArray) -> IrValue:
         """`scalar`, emitted."""
         if isinstance(value, SymbolicDim):
-            # A dimension's value has one dtype in the whole module, whatever the caller asks for.
+            # A dimension's value has one dtype in the whole module: convert it.
             size = dimensions.size(self, value)
             return size if size.type == tensor_type(aval) else self.convert(size, aval)
         self.module.written += aval.dtype.itemsize
@@ -260,20 +259,21 @@ class Emitter:
 
     def put_behind_fences(self, env: dict[Var, IrValue], variables: Sequence[Var],
                           repeated: Sequence[Var] = (), late: Sequence[Var] = ()) -> None:
-        """Fence the values of variables, for all that reads them from now on; of those that are
-        `repeated`, which are scalars, only the repetitions. The first of `late` waits for the
-        others.
+        """Fence the values of `variables` for all later readers.
+
+        repeated: scalars of which only broadcasts are fenced.
+        late: the first one waits for the others.
         """
         hidden = self.module.hidden
         for v in variables:
-            # Shardy would sum the terms in front of a fence.
+            # Not unreduced values: Shardy would sum their terms before a fence.
             if not (v.aval.tagged and self.module.places.is_unreduced(v.aval)):
                 env[v] = out = self._behind_fence(env[v], v.aval)
                 if not v.aval.shape:
                     hidden[id(out)] = out
         for v in repeated:
             if not (v.aval.tagged and self.module.places.is_unreduced(v.aval)):
-                # Another object for the value: its earlier repetitions have no fence.
+                # A new Python object for the value, because its earlier broadcasts have no fence.
                 env[v] = out = mlir.ir.Value(env[v])
                 hidden[id(out)] = out
         if late:
@@ -292,11 +292,11 @@ class Emitter:
                 FRONTEND: dictionary(KEPT)}, None, 0, self.loc, self.block.ip).results
 
     def vector(self, values: Sequence[int], dtype: DType) -> IrValue:
-        """A rank-1 array of ints, which may be dimensions."""
+        """A rank-1 array of ints and dimensions."""
         return dimensions.vector(self, values, dtype)
 
     def full(self, aval: ShapedArray, value: Number) -> IrValue:
-        """An array with every element equal to `value`."""
+        """An array whose elements are all `value`."""
         aval = physical_aval(aval)
         scalar = self.scalar(value, aval.dtype)
         return scalar if not aval.shape else self.broadcast(scalar, aval, ())
@@ -317,11 +317,11 @@ class Emitter:
         return found[0]
 
     def expand(self, xs: Sequence[IrValue]) -> list[IrValue]:
-        """Operands of an elementwise equation at the result's shape (literals are rank 0)."""
+        """The operands of an elementwise equation, broadcast to the result's shape."""
         shape, values = self.avals_out[0].shape, list(xs)
         if not shape:
             return values
-        # Looked up here, without the frame of `broadcast`: a scalar is spread once per block.
+        # The look-up of `broadcast` without its frame: a scalar is broadcast once per block.
         for i, a in enumerate(self.avals_in):
             if not a.shape:
                 known = self.block.repeated.get((id(xs[i]), shape))

@@ -1,20 +1,20 @@
-"""Which values XLA:CPU would compute again in each of their readers, and is made to hold instead.
+"""Holds: values that XLA:CPU is made to compute once, in place of again in each reader.
 
-XLA:CPU fuses the elementwise ancestry of a value into every reader. Where values with several
-readers follow each other, as in residual nets and unrolled integrators, the optimised program grows
-with the square of its depth, and compile time with the second to third power; the copies are
-computed, too. XLA:CPU drops `optimization_barrier` before it fuses. A call of the identity that it
-may not inline stays: the value is computed once, for the price of a copy.
+XLA:CPU fuses the elementwise ancestry of a value into every reader. If values with several readers
+follow each other, as in residual nets and unrolled integrators, the optimised program grows with
+the square of its depth, and compile time with the second to third power; the copies run, too.
+XLA:CPU drops `optimization_barrier` before it fuses. But a call of the identity that it may not
+inline stays: the value is computed once, for the price of a copy.
 
-A *kernel* is what XLA fuses into one loop. Within one, a value that is read twice at the same place
-is computed once; where a reader takes another place (a slice, a concatenation), it is computed
-anew, as it is in every further kernel. So two searches count, backwards, how often a value is
-computed, and forwards, of how many operations it is made since the last value that is in memory
-anyway. Both are sets, bits of numbers of a fixed size; beyond it, and where two fall together, too
-few are counted. A pass before them finds the values that XLA by its own rules computes once
-(`xla/service/instruction_fusion.cc`, `ComputeGloballyUnfusible`): expensive operations, and
-operations on more than one large operand, unless it can be fused into all its readers on every way
-there. That pass alone enters every equation, as most programs have little to hold.
+A *kernel* is one loop of fused operations. Inside, a value that is read twice at one index is
+computed once; a reader at another index (a slice, a concatenation) computes it anew, and so does
+every further kernel. One search counts, backwards, how often a value is computed; another counts,
+forwards, the operations that make it from values in memory. Both count by sets, as bits of a fixed
+number; beyond that number, and if two elements get one bit, they count too few. A pass before them
+finds the values that XLA computes once by its own rules (`xla/service/instruction_fusion.cc`,
+`ComputeGloballyUnfusible`): expensive operations, and operations on more than one large operand,
+unless they can be fused into all readers on every path. Only that pass enters every equation,
+since most programs have little to hold.
 """
 
 from __future__ import annotations
@@ -34,54 +34,55 @@ from ..types.mesh import AbstractMesh, Mesh
 from ..types.shape import less, prod
 from ..types.sharding import NamedSharding, PartitionSpec, axes_of
 
-# Operations that a hold must save of further kernels, and of further places within kernels, where
-# half are enough for arrays that are not small. Found with tools/hold_corpus.py: with 16 a net with
-# RMS norm is slower; with 48 or 128 for places, short integrations of small arrays are.
+# The least number of operations that a hold must save, in further kernels, and at further indices
+# inside of kernels (half of it for large arrays). Found with tools/hold_corpus.py: with 16, a net
+# with RMS norm is slower; with 48 or 128 for indices, short integrations of small arrays are.
 LEAST = 48
 LEAST_PLACES = 256
-_SMALL = 4096
-_TIMES = 8      # more kernels than these count as these,
-_OPERATIONS = 64        # so do more operations,
-_TRIED = 64             # and where ways are longer, those that lead through memory rejoin.
+_SMALL = 4096           # elements of a small array
+_TIMES = 8              # more kernels count as so many,
+_OPERATIONS = 64        # and so do more operations
+_TRIED = 64             # longer paths through memory are assumed to rejoin
 
-# The ways in which XLA treats an equation. A mixed call's program has opaque equations.
+# How XLA treats an equation. The program of a mixed call has opaque equations.
 _FUSED, _LONG, _COSTLY, _MOVES, _SPREADS, _SPLITS, _REDUCES, _CALLS, _MIXED, _OPAQUE = range(10)
 _BY_FUSION: dict[Fusion, int] = {
     "": _OPAQUE, "called": _CALLS, "costly": _COSTLY, "fused": _FUSED, "long": _LONG,
     "moves": _MOVES, "reduces": _REDUCES, "splits": _SPLITS, "spreads": _SPREADS}
-_WINDOW = 32    # Reductions of longer axes go by windows first, which are not fused.
-# A value with several readers: whether it is computed again in them, may be held, is computed once
-# by XLA's own rules, is held.
+_WINDOW = 32    # XLA reduces longer axes by windows first, which it does not fuse
+# The states of a value: not several readers, or not decided; computed again in each reader; may be
+# held; computed once by XLA's own rules; held.
 _RECOMPUTED, _SHARED, _CANDIDATE, _KEPT, _HELD = range(5)
 
-# Sets: bits below _SIZE are kernels or operations; the next as many are results or inputs of a
-# program that is called, of which the first _SIZE are told apart; those above are places.
+# Sets: the bits below _SIZE are kernels or operations. The next _SIZE bits are results or inputs of
+# a called program (the first _SIZE of them). The bits above are indices.
 _SIZE = 256
 _INNER = (1 << _SIZE) - 1
 _ONCE = (1 << 2 * _SIZE) - 1
 _PLACES = _INNER << 2 * _SIZE
 _STORED = 1     # the kernel that leaves a value in memory
-_CYCLE = _SIZE - 1      # equations whose kernels or operations are told apart
+_CYCLE = _SIZE - 1      # the number of equations that have different bits
 _BITS = [2 << n for n in range(_CYCLE)]
 _NOWHERE, _APART = -1, -2   # no tree, and a tree of its own for each operand
 
 
 class Holds:
-    """The values that a module holds: whether any may be, and which are."""
+    """The values that a module holds, and whether it may hold any."""
 
     __slots__ = ("hold", "unheld", "cut_sizes", "uneven_sizes", "values", "identities")
 
     def __init__(self) -> None:
-        self.hold = "off"       # whether values with many readers are held, as `jit` takes it
-        self.unheld = ""        # why none is, whatever that says
-        self.cut_sizes: Callable[[], frozenset[int]] = frozenset    # of axes that devices share
-        self.uneven_sizes: Callable[[], frozenset[int]] = frozenset     # that are left of such axes
-        self.values: list[tuple[ClosedOlympuspr, Mapping[Var, int]]] = []   # with what each saves
-        self.identities: dict[Any, str] = {}    # functions that hold a value, by its type
+        self.hold = "off"       # the option `hold` of `jit`
+        self.unheld = ""        # why no value may be held, in spite of the option
+        self.cut_sizes: Callable[[], frozenset[int]] = frozenset    # sizes of sharded axes
+        self.uneven_sizes: Callable[[], frozenset[int]] = frozenset     # made from such sizes
+        #: (program, held value -> the number of operations saved)
+        self.values: list[tuple[ClosedOlympuspr, Mapping[Var, int]]] = []
+        self.identities: dict[Any, str] = {}    # types -> the identity function that holds them
 
     @contextlib.contextmanager
     def set(self, hold: str) -> Iterator[None]:
-        """Holds are chosen among equations: what one is written out in is part of it."""
+        """A context with another option: operations inside of one equation are not held."""
         outer, self.hold = self.hold, hold
         try:
             yield
@@ -89,9 +90,9 @@ class Holds:
             self.hold = outer
 
     def of(self, closed: ClosedOlympuspr, read: Set[Var], whole: bool) -> Set[Var]:
-        """The values of a program that are held, those of `read` among them, if they can be.
+        """The values of a program that are held, including the values in `read` that can be.
 
-        whole: whether what devices share is not cut here.
+        whole: whether arrays are unsharded here.
         """
         saved = {} if self.hold == "off" or self.unheld else holds_of(closed)
         if not saved and not read:
@@ -108,9 +109,11 @@ class Holds:
 class _Called(NamedTuple):
     """The summary of a program for its callers.
 
-    Per result, the number of operations that compute it and the inputs that they read; of each
-    input, how many kernels compute it again, which results do, and at how many places. A program
-    with operations that are not fused is `opaque`.
+    results: per result, the number of operations that compute it, the inputs that they read, and
+      the number of indices.
+    inputs: per input, the number of kernels that compute it again, the results whose readers do,
+      and the number of indices.
+    opaque: whether it has operations that are not fused.
     """
 
     results: Sequence[tuple[int, Sequence[int], int]]
@@ -119,14 +122,14 @@ class _Called(NamedTuple):
 
 
 def holds_of(closed: ClosedOlympuspr, cut: frozenset[int] = frozenset()) -> Mapping[Var, int]:
-    """The values of a program to hold, and how many operations each saves; kept with it.
+    """The values of a program to hold -> the number of operations saved; kept with the program.
 
-    `cut` are the sizes of axes that several devices share: what moves elements along an axis of
-    such a size, XLA's partitioner makes an exchange between devices, which ends a kernel.
+    `cut` has the sizes of sharded axes: an operation that moves elements along such an axis becomes
+    an exchange between devices, which ends a kernel.
     """
     pr = closed.olympuspr
     if len(pr.outvars) < 2 and max(map(_kind, pr.primitives), default=_FUSED) < _MOVES:
-        return {}       # One kernel computes it all.
+        return {}       # one kernel computes everything
     return _holds(closed, cut)
 
 
@@ -138,9 +141,9 @@ def _holds(closed: ClosedOlympuspr, cut: frozenset[int]) -> Mapping[Var, int]:
 
 def kept_of(closed: ClosedOlympuspr, read: Collection[Var], cut: frozenset[int] = frozenset()
             ) -> frozenset[Var]:
-    """The values of a program to hold because a reader of theirs needs them in memory.
+    """The values of a program to hold because one reader needs them in memory.
 
-    XLA would compute them in their other readers again.
+    XLA would compute them again in the other readers.
     """
     if not read:
         return frozenset()
@@ -154,7 +157,7 @@ def kept_of(closed: ClosedOlympuspr, read: Collection[Var], cut: frozenset[int] 
 
 @derived
 def read_apart(closed: ClosedOlympuspr) -> frozenset[Var]:
-    """The values that calls that stay read, also those in functions that are called."""
+    """The values that kept calls read, also kept calls in called functions."""
     pr = closed.olympuspr
     calls = {prim for prim in pr.primitives if isinstance(prim, Higher)}
     if not calls:
@@ -164,15 +167,15 @@ def read_apart(closed: ClosedOlympuspr) -> frozenset[Var]:
 
 def cut_sizes(closed: ClosedOlympuspr, given: Iterable[tuple[NamedSharding | None, ShapedArray]]
               ) -> frozenset[int]:
-    """The sizes of axes that several devices share: of arguments and results, given as (sharding or
-    None, aval), and where types or constraints within the program say so.
+    """The sizes of sharded axes: of arguments and results, given as (sharding or None, aval), and
+    in types and constraints of the program.
     """
     found = {n for s, aval in given if s is not None for n in _sharded_sizes(s.mesh, s.spec, aval)}
     pending, seen, avals = [closed.olympuspr], {closed.olympuspr}, [*closed.in_avals]
     while pending:
         pr = pending.pop()
         avals += {v.aval for eqn in pr.eqns for v in eqn.outvars}
-        # Most programs name no mesh, which sets tell at once.
+        # Sets, because most programs name no mesh.
         if NamedSharding in {type(x) for eqn in pr.eqns for x in eqn.params.values()}:
             for eqn in pr.eqns:
                 for x in eqn.params.values():
@@ -190,7 +193,7 @@ def cut_sizes(closed: ClosedOlympuspr, given: Iterable[tuple[NamedSharding | Non
 
 
 def _cut_by_parts(eqn: OlympusprEqn) -> list[int]:
-    """The same of the operands and results of a shard_map."""
+    """The sizes of sharded axes of the operands and results of a shard_map."""
     mesh, params = eqn.params["mesh"], eqn.params
     given = zip((*params["in_specs"], *params["out_specs"]), (*eqn.invars, *eqn.outvars),
                 strict=True)
@@ -204,7 +207,7 @@ def _sharded_sizes(mesh: Mesh | AbstractMesh, spec: PartitionSpec, aval: ShapedA
 
 
 def _apart(eqn: OlympusprEqn) -> list[Var]:
-    """The values that the equation is to have in memory for calls that stay."""
+    """The operands that an equation needs in memory for kept calls."""
     if eqn.primitive.stays(eqn.params):
         return variables(eqn.invars)
     if _kind(eqn.primitive) != _CALLS:
@@ -224,7 +227,7 @@ def _kind(prim: Primitive) -> int:
 
 
 def _exchanges(eqn: OlympusprEqn, cut: frozenset[int]) -> bool:
-    """Whether an equation moves elements along an axis of such a size, or combines those there."""
+    """Whether an equation moves or combines elements along an axis of a size in `cut`."""
     shapes = [_shape(v.aval) for v in (*eqn.invars, eqn.outvars[0])]
     axes = eqn.primitive.moved_axes(eqn.params, shapes)
     rank = len(shapes[0])
@@ -232,7 +235,7 @@ def _exchanges(eqn: OlympusprEqn, cut: frozenset[int]) -> bool:
 
 
 def _positions(kinds: bytearray, kind: int) -> Iterator[int]:
-    """Where equations of a kind are."""
+    """The indices of equations of a kind."""
     n = kinds.find(kind)
     while n >= 0:
         yield n
@@ -240,7 +243,7 @@ def _positions(kinds: bytearray, kind: int) -> Iterator[int]:
 
 
 def _program(eqn: OlympusprEqn) -> ClosedOlympuspr:
-    """The program that an equation calls, which XLA makes part of the caller."""
+    """The program that an equation calls, which XLA inlines."""
     return eqn.primitive.bodies(eqn.params)[0]
 
 
@@ -272,33 +275,33 @@ class _Worth(dict[Any, int]):
 
 
 class _Fusion:
-    """How XLA fuses the equations of a program.
+    """A model of how XLA fuses the equations of a program.
 
-    One pass backwards meets the readers of a value before its equation, so it finds all readers,
-    and the values that XLA computes once. An equation's kernel includes the equations that it
-    reads: so fused equations make trees, each with a value with several readers at its root.
-    Operations are counted by trees, and kernels by equations, where there is something to hold.
+    One pass backwards meets the readers of a value before its equation: it finds all readers, and
+    the values that XLA computes once. An equation's kernel includes the equations whose results it
+    reads. So fused equations make trees, with a value of several readers at each root. Operations
+    are counted by tree, and kernels by equation, near values that may be held.
 
-    `whole`: what inputs and results are made of is asked for, too.
+    `whole`: whether a caller needs the facts about inputs and results.
     """
 
     def __init__(self, pr: Olympuspr, cut: frozenset[int], whole: bool = False) -> None:
         self.pr = pr
-        self.called: dict[int, _Called] = {}    # by the equation that calls
-        self.kinds = self._kinds(cut)   # by equation, and one more for what takes the results
-        # By value, the equation that reads it, or the list of several, the last one first.
+        self.called: dict[int, _Called] = {}    # index of a calling equation -> its program
+        self.kinds = self._kinds(cut)   # per equation, and one more for the reader of the results
+        # Value -> the index of its reader, or the list of several, the last one first.
         self.readers: dict[Var, Any] = {}
         self.opaque = {len(pr.eqns)}
-        # A program of one kernel computes nothing twice, nor does one with single readers.
+        # Whether there may be several kernels: one kernel computes nothing twice.
         self.divided = len(pr.outvars) > 1 or max(self.kinds[:-1], default=0) >= _MOVES
-        self.states: dict[Var, int] = {}    # of values with several readers, where it is divided
-        self.makers: dict[Var, int] = {}    # of candidates, the equation
-        # By equation, at the root of which tree its operands are computed; by root, the operations
-        # of the tree, and the roots of others that it reads.
+        self.states: dict[Var, int] = {}    # states of values with several readers, if divided
+        self.makers: dict[Var, int] = {}    # candidate -> the index of its equation
+        # homes: equation -> the root of the tree in which its operands are computed.
+        # trees: root -> operations of the tree. leaves: root -> other roots that the tree reads.
         self.homes = [_NOWHERE] * len(pr.eqns) + [_APART if whole else _NOWHERE]
         self.trees: dict[int, int] = {}
         self.leaves: dict[int, list[Var]] = {}
-        # The operations that compute a value from values that are in memory anyway, and these.
+        # Value -> the operations that compute it from values in memory.
         self.made: dict[Var, int] = dict.fromkeys(pr.invars, 0)
         self.sizes, self.worth = _Sizes(), _Worth()
         self._look()
@@ -307,7 +310,7 @@ class _Fusion:
                 self._note_leaf(v, self._readers(v))
 
     def holds(self) -> Mapping[Var, int]:
-        """The values to hold, and what each saves."""
+        """The values to hold -> the number of operations saved."""
         if _SHARED not in self.states.values():
             return {}
         found = self._candidates()
@@ -315,12 +318,12 @@ class _Fusion:
             near = self._near(found)
             roots = [n for n in near if n in self.trees]
             found = self._worthwhile(roots, self._kernels(near))
-            if found:   # A held value ends the ways through it, so that fewer may do.
+            if found:   # again: held values end paths, so fewer holds may be enough
                 found = self._worthwhile(roots, self._kernels(near))
         return found
 
     def as_called(self) -> _Called:
-        """The same for a caller."""
+        """The summary of the program for its callers."""
         pr = self.pr
         self.holds()
         self.made.update({v: 1 << _SIZE + i for i, v in enumerate(pr.invars[:_SIZE])})
@@ -351,8 +354,8 @@ class _Fusion:
         return kinds
 
     def _look(self) -> None:    # noqa: C901, PLR0912 - hot: without calls for most equations
-        """Find the readers of values and the state of those with several, and make trees."""
-        # The hot path: for one result that is fused there are no calls, most of the time.
+        """Find readers, the states of values with several, and trees."""
+        # The hot path: for a fused equation of one result it mostly calls nothing.
         kinds, readers, homes, trees, leaves = (
             self.kinds, self.readers, self.homes, self.trees, self.leaves)
         get, note, n = readers.get, readers.setdefault, len(self.pr.eqns)
@@ -400,19 +403,19 @@ class _Fusion:
                 self._note_call(n)
 
     def _note_call(self, n: int) -> None:
-        """Note an operand that an equation's program reads several times, as two readers."""
+        """Note as two readers an equation whose program reads an operand several times."""
         for v, (count, through, places) in zip(
                 self.pr.eqns[n].invars, self.called[n].inputs, strict=True):
             if type(v) is Var and (count + len(through) > 1 or places > 1):
                 self.readers[v] = [*self._readers(v), n]
 
     def _readers(self, v: Var) -> Sequence[int]:
-        """The equations that read a value, the last one first."""
+        """The indices of the equations that read a value, the last one first."""
         found = self.readers.get(v, ())
         return (found,) if type(found) is int else found
 
     def _settle(self, n: int, eqn: OlympusprEqn, nearest: int) -> int:
-        """The same for a sum, a call or several results; gives the next one in memory."""
+        """`_look` for a reduction, a call or several results; returns the new `nearest`."""
         kind, homes = self.kinds[n], self.homes
         for v in reversed(eqn.outvars):
             readers = self._readers(v)
@@ -429,16 +432,16 @@ class _Fusion:
         return n if kind == _MIXED else nearest
 
     def _note_leaf(self, v: Var, readers: Sequence[int]) -> None:
-        """Note that the trees of these equations read a root."""
+        """Note that the trees of the equations `readers` read the root `v`."""
         for n in readers:
             if self.homes[n] >= 0:
                 self.leaves.setdefault(self.homes[n], []).append(v)
 
     def _is_kept(self, operands: Sequence[Var | Literal], v: Var, readers: Sequence[int]) -> bool:
-        """Whether XLA computes a value once although it is cheap, as what reads it is in memory or
-        leads through memory to what reads it, too.
+        """Whether XLA computes a cheap value once, because a reader is in memory, or leads through
+        memory to another reader.
 
-        Not if no more than one operand is large and not spread from a smaller one, or they have no
+        It does not if at most one operand is large and no broadcast, or if the operands have no
         more elements than the value.
         """
         sizes, large = self.sizes, 0
@@ -456,12 +459,12 @@ class _Fusion:
 
     @functools.cached_property
     def _broadcasts(self) -> frozenset[Var]:
-        """The values that are spread from smaller ones."""
+        """The values that are broadcasts of smaller ones."""
         eqns = self.pr.eqns
         return frozenset([eqns[n].outvars[0] for n in _positions(self.kinds, _SPREADS)])
 
     def _passes_memory(self, readers: Sequence[int]) -> bool:
-        """Whether a way from one reader of a value to another leads through memory."""
+        """Whether a path from one reader of a value to another leads through memory."""
         kinds, states, eqns = self.kinds, self.states, self.pr.eqns
         among, last, ways = {*readers}, readers[0], [(n, False) for n in reversed(readers)]
         seen = {*ways}
@@ -482,7 +485,7 @@ class _Fusion:
         return False
 
     def _candidates(self) -> dict[Var, int]:
-        """The values of enough operations for a hold."""
+        """The values with enough operations for a hold."""
         states, worth, fewest, found = self.states, self.worth, _fewest(), dict[Var, int]()
 
         def decide(n: int, v: Var, made: int) -> int:
@@ -496,9 +499,9 @@ class _Fusion:
         return found
 
     def _worthwhile(self, roots: Sequence[int], kernels: Mapping[Var, int]) -> dict[Var, int]:
-        """The candidates and held values to hold now, and the operations that each saves.
+        """The candidates and held values to hold now -> the number of operations saved.
 
-        They are in memory, which ends the operations that their readers are made of.
+        A held value is in memory: its operations do not count for its readers.
         """
         states, found = self.states, dict[Var, int]()
 
@@ -515,7 +518,7 @@ class _Fusion:
         return found
 
     def _operations(self, roots: Sequence[int], decide: Callable[[int, Var, int], int]) -> None:
-        """Find the operations that values are made of, by `decide` of those with several readers.
+        """Find the operations that make values; `decide` is called for those with several readers.
         """
         eqns, states, made, trees, leaves = (
             self.pr.eqns, self.states, self.made, self.trees, self.leaves)
@@ -533,11 +536,12 @@ class _Fusion:
                 made[v] = decide(n, v, ops) if v in states else ops
 
     def _made_of(self, atom: Var) -> int:
-        """The operations that an operand of a call, or a result, is made of."""
+        """The operations that make an operand of a call, or a result."""
         return self.made.get(atom, 0) if type(atom) is Var else 0
 
     def _near(self, candidates: Mapping[Var, int]) -> list[int]:
-        """The equations that compute candidates, and those that these are fused into, in order."""
+        """The indices of equations that compute candidates, and of those that they are fused into.
+        """
         kinds, eqns, states, get = self.kinds, self.pr.eqns, self.states, self.readers.get
         near, pending = bytearray(len(kinds)), [*candidates]
         for v in pending:
@@ -561,14 +565,12 @@ class _Fusion:
         return [*itertools.compress(range(len(eqns)), near)]
 
     def _kernels(self, positions: Sequence[int], inputs: Sequence[Var] = ()) -> dict[Var, int]:
-        """The kernels that compute each input, and each value with several readers, each with
-        the way there, and of the results in whose readers that is done, too; of values that only
-        equations at these positions read.
-        """
+        """The set of kernels, results and indices at which each input, and each value with several
+        readers, is computed, for values that only equations at these positions read."""
         kinds, eqns, get = self.kinds, self.pr.eqns, self.readers.get
         found: dict[Var, int] = {}
-        # By equation, what computes its operands, or of each of these what does. All other ones
-        # have theirs in memory.
+        # Per equation, the kernels that compute its operands, or a dict of these by operand. Other
+        # equations have their operands in memory.
         ways: list[Any] = [_STORED] * len(eqns) + [_returned(self.pr.outvars)]
         for n in reversed(positions):
             kind, eqn, bit = kinds[n], eqns[n], _BITS[n % _CYCLE]
@@ -589,7 +591,7 @@ class _Fusion:
                     of |= self._way(v, bit, ways, found)
             if of & _STORED:
                 of = of ^ _STORED | bit
-            # More places than so many count as these; the facts for a caller are exact.
+            # More than `_TIMES` indices count as so many, except in the facts for a caller.
             if kind >= _MOVES and (inputs or (of >> 2 * _SIZE).bit_count() < _TIMES):
                 of = _kernels_of_move(n, of, eqn.invars)
             ways[n] = of
@@ -598,9 +600,8 @@ class _Fusion:
         return found
 
     def _way(self, v: Var, bit: int, ways: Sequence[Any], found: dict[Var, int]) -> int:
-        """The kernels that compute a value in all of its readers, noted; its own kernel `bit` if
-        it is in memory.
-        """
+        """The kernels in which all readers compute a value, which are noted; for its own equation
+        `bit` alone, if the value is in memory."""
         of, readers = 0, self.readers.get(v, ())
         for n in (readers,) if type(readers) is int else readers:
             way = ways[n]
@@ -610,7 +611,7 @@ class _Fusion:
 
 
 def _returned(outvars: Sequence[Var]) -> dict[Var, int]:
-    """The places among the results of each value that is returned."""
+    """Value -> the bits of its indices among the results."""
     found: dict[Var, int] = {}
     for i, v in enumerate(outvars):
         if type(v) is Var:
@@ -619,8 +620,8 @@ def _returned(outvars: Sequence[Var]) -> dict[Var, int]:
 
 
 def _kernels_of_move(n: int, ways: int, operands: Sequence[Array | Var]) -> int | dict[Var, int]:
-    """The kernels of operands of equation `n`, which moves elements: the same ones, at places of
-    which those are told apart by a number.
+    """The kernels of operands of equation `n`, which moves elements: the same kernels, at other
+    indices, whose bits depend on `n`.
     """
     once = ways & _ONCE
     twice = once | ways >> 2 * _SIZE

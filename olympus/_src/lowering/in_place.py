@@ -1,19 +1,19 @@
-"""In what order a program reads and replaces parts of one array, so that XLA:CPU copies nothing.
+"""The order of reads and writes of parts of one array, so that XLA:CPU does not copy the array.
 
-    old = x[i]              the array as it was is read
+    old = x[i]              reads the array before the write
     y   = x.at[i].set(new)  takes the memory of `x`
     s   = s + old
 
-XLA fuses `old` into each of its readers, and nothing says that the kernel of `s` runs before the
-one of `y`: so it copies `x`, in a loop once in each iteration. Here `old` is held: one kernel reads
-it, and calls the identity that stays (`holds.py`). If `new` is not computed from `old`, an operand
-of the write passes through such a call together with `old`, which the write then waits for.
+XLA fuses `old` into each of its readers, and does not know that the kernel of `s` could run before
+the kernel of `y`: so it copies `x`, in a loop once per iteration. Here `old` is held: one kernel
+reads it, and the result passes through the call of an identity (`holds.py`). If `new` does not
+depend on `old`, an operand of the write passes through such a call together with `old`, so that the
+write waits for it.
 
-A write is moved behind later reads of `x`, if nothing in between reads its result. Nothing is
-done where the results of a read are for the write alone, whose kernel they are part of, or for one
-other kernel, for which the write waits anyway; where `x` is returned, too; or where a reader's
-results are not far smaller than `x`. Sets are bits of a fixed size; where two fall together, a copy
-may stay.
+A write is moved behind later reads of `x`, if nothing in between reads its result. Nothing is done
+if the results of a read are only for the write, whose kernel includes them, or for one other
+kernel, for which the write waits anyway; if `x` is also returned; or if the results are not far
+smaller than `x`. Sets are bits of a fixed size; if two values get one bit, a copy may stay.
 """
 
 from __future__ import annotations
@@ -29,15 +29,16 @@ from ..types.avals import ShapedArray, physical_aval
 from ..types.shape import prod
 from .fence_plan import Fences
 
-#: An array has this many times the bytes that are read of it, and at least so many.
+#: An array must have this many times the bytes that a read returns,
 RATIO = 4
+#: and at least so many bytes.
 LEAST_BYTES = 1024
 _SIZE = 256
 
 
 class Order(NamedTuple):
-    """The equations in the order in which they are lowered, the values to hold, and by equation the
-    operand that waits, with those for which it does.
+    """The equations in the order of lowering, the values to hold, and by the index of a write: the
+    operand that waits, then the values for which it waits.
     """
 
     eqns: Sequence[OlympusprEqn]
@@ -45,7 +46,7 @@ class Order(NamedTuple):
     late: dict[int, Sequence[Var]]
 
     def steps(self, fences: Sequence[Fences]) -> Sequence[Fences]:
-        """The fences of the program, with what waits."""
+        """The fences of the program, with the operands that wait."""
         if not self.late:
             return fences
         given, found = {id(step.eqn): step for step in fences}, []
@@ -60,7 +61,7 @@ class Order(NamedTuple):
 
 @derived
 def replaced(closed: ClosedOlympuspr) -> frozenset[Var]:
-    """The inputs of a program that an equation replaces in part."""
+    """The inputs of a program of which an equation replaces a part."""
     pr = closed.olympuspr
     writing = {prim for prim in pr.primitives if _may_replace(prim)}
     if not writing:
@@ -74,7 +75,7 @@ def _may_replace(prim: Primitive) -> bool:
 
 
 def _taken(eqn: OlympusprEqn) -> list[Var]:
-    """The operands with a part that an equation replaces, itself or in a body."""
+    """The operands of which an equation replaces a part, itself or in a body."""
     prim = eqn.primitive
     if prim.replaces:
         return variables(eqn.invars[:1])
@@ -88,9 +89,9 @@ def _taken(eqn: OlympusprEqn) -> list[Var]:
 
 @derived
 def order_of(closed: ClosedOlympuspr, fenced: frozenset[int]) -> Order | None:
-    """The order of a program's reads and writes, if it has one; kept with it.
+    """The order of a program's equations, or None if nothing needs one; kept with the program.
 
-    Equations whose ids are in `fenced` stay where they are.
+    Equations whose ids are in `fenced` are not moved.
     """
     pr = closed.olympuspr
     writes, reads = _touched(pr, pr.eqns)
@@ -104,12 +105,12 @@ def order_of(closed: ClosedOlympuspr, fenced: frozenset[int]) -> Order | None:
 
 def _touched(pr: Olympuspr, eqns: Sequence[OlympusprEqn]
              ) -> tuple[dict[Var, int], dict[Var, list[int]]]:
-    """Which equation replaces a part of an array, and which others read it."""
+    """Array -> index of the equation that replaces a part of it; array -> indices of readers."""
     writes: dict[Var, int] = {}
     writing = {prim for prim in pr.primitives if _may_replace(prim)}
     for n in [n for n, eqn in enumerate(eqns) if eqn.primitive in writing]:
         for v in {*_taken(eqns[n])}:
-            # One that is replaced twice is copied in any case.
+            # An array that is replaced twice is copied in any case.
             writes[v] = n if v not in writes else -1
     for v in {*variables(pr.outvars), *pr.constvars} & writes.keys():
         writes[v] = -1
@@ -127,7 +128,7 @@ def _touched(pr: Olympuspr, eqns: Sequence[OlympusprEqn]
 
 def _writes_last(pr: Olympuspr, writes: dict[Var, int], reads: dict[Var, list[int]],
                  fenced: frozenset[int]) -> Sequence[OlympusprEqn]:
-    """The equations, with writes behind later reads of the array as it was, where they can be."""
+    """The equations, with writes moved behind later reads of the array, where possible."""
     late = {n: reads[v][-1] for v, n in writes.items() if v in reads and reads[v][-1] > n}
     if not late:
         return pr.eqns
@@ -148,7 +149,7 @@ def _writes_last(pr: Olympuspr, writes: dict[Var, int], reads: dict[Var, list[in
 
 
 class _Order:
-    """The search where arrays are read before they are replaced: by array, the equations."""
+    """The search for values to hold and operands that wait, in programs that read before writes."""
 
     def __init__(self, pr: Olympuspr, eqns: Sequence[OlympusprEqn], writes: dict[Var, int],
                  reads: dict[Var, list[int]]) -> None:
@@ -177,7 +178,7 @@ class _Order:
         return Order(self.eqns, frozenset(held), late) if held or late else None
 
     def _read_of(self, v: Var) -> dict[Var, bool]:
-        """The results of the equations that read an array before its write; whether in memory."""
+        """Results of equations that read an array before its write -> whether XLA stores them."""
         n, most, found = self.writes[v], _bytes(v.aval) // RATIO, dict[Var, bool]()
         for m in self.reads[v]:
             eqn = self.eqns[m]
@@ -190,9 +191,9 @@ class _Order:
         return found
 
     def _ends(self, outvars: Sequence[Atom]) -> tuple[dict[Var, int], dict[Var, bool]]:
-        """By value, the write that alone it is computed for, or -1 if there is more; and whether
-        one kernel alone reads it: XLA does not repeat expensive operations, and fuses no others
-        than elementwise ones.
+        """Value -> the only write that needs it, or -1; value -> whether only one kernel reads it.
+
+        XLA does not repeat expensive operations, and fuses only elementwise ones.
         """
         ends_of = dict.fromkeys(variables(outvars), -1)
         alone = dict.fromkeys(ends_of, False)
@@ -210,7 +211,7 @@ class _Order:
         return ends_of, alone
 
     def _needs(self, made: Mapping[Var, int]) -> dict[int, int]:
-        """For each write, the values among these that it is computed from, as bits."""
+        """For each write, the bits of the values in `made` on which it depends."""
         made, needs = dict(made), dict[int, int]()
         for n, eqn in enumerate(self.eqns):
             of = 0

@@ -1,7 +1,7 @@
-"""Kernels in place of rules: how an equation on one CPU is lowered by a formula that is faster.
+"""Kernels in place of rules: an equation on one CPU is lowered by a faster formula.
 
-The formulas stand with the primitives (`lax/kernels/`). Types and params choose one, in a program
-for one CPU alone: elsewhere, with symbolic sizes and in exports, the plain form stays.
+The formulas are in `lax/kernels/`. Types and params choose one, in programs for one CPU only: other
+platforms, programs with symbolic sizes, and exports have the plain form.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def with_kernels(prim: Primitive) -> Callable[..., IrValue | Sequence[IrValue]]:
                     taken.append(Taken(kernel, b.eqn, avals, params, b.source))
                     count = len(taken)
                     found = kernel.emit(b, *xs, **params)
-                    del taken[count:]       # those within the formula are part of it
+                    del taken[count:]       # kernels inside of the formula are not reported
                     return found
         return plain(b, *xs, **params)
 

@@ -1,4 +1,4 @@
-"""Modules put together: one that was lowered elsewhere becomes functions of another."""
+"""Linking: a module that was lowered elsewhere becomes functions of another."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 from ..base.lib import mlir
 from ..base.typing import IrModule, IrOperation, IrType
 
-_OF_PUBLIC = ("arg_attrs", "res_attrs")     # statements about buffers hold for a whole program
+_OF_PUBLIC = ("arg_attrs", "res_attrs")     # facts about buffers, which hold for main only
 
 
 class Linked(NamedTuple):
-    """A module's main function in the module that it was taken into."""
+    """The main function of a linked module, in its new module."""
 
     symbol: str
     inputs: Sequence[IrType]
@@ -30,7 +30,7 @@ def external(platform: str) -> str:
 
 
 def operations(module: IrModule) -> Iterator[IrOperation]:
-    """Every operation of a module, in those that carry regions too."""
+    """Every operation of a module, also inside of regions."""
     pending = [module.operation]
     while pending:
         op = pending.pop()
@@ -45,10 +45,10 @@ _ENDLESS = 1 << 20      # more levels than any module may have
 
 
 def levels(module: IrModule) -> int:
-    """How many loops, branches and calls are within one another in a module's main function."""
+    """The depth of nested loops, branches and calls in a module's main function."""
     functions = {_symbol_of(op): _levels_of(op.operation) for op in module.body.operations}
-    # A stack of its own: an artifact may be nested deeper than Python recurses.
-    depths: dict[str, int | None] = {}       # None: begun
+    # An explicit stack: an artifact may be nested deeper than Python recurses.
+    depths: dict[str, int | None] = {}       # None: in progress
     pending = ["main"]
     while pending:
         name = pending[-1]
@@ -58,7 +58,7 @@ def levels(module: IrModule) -> int:
             pending += [f for f, _ in calls if f in functions and f not in depths]
             continue
         pending.pop()
-        if depths[name] is None:     # A callee that is begun and not ended is recursive.
+        if depths[name] is None:     # a callee that is in progress, too, is recursive
             within = [_ENDLESS if (inner := depths[callee]) is None else around + inner
                       for callee, around in calls if callee in functions]
             depths[name] = max([own, *within])
@@ -66,9 +66,7 @@ def levels(module: IrModule) -> int:
 
 
 def _levels_of(function: IrOperation) -> tuple[int, list[tuple[str, int]]]:
-    """The depth of loops and branches in a function; and its calls, each with its callee and its
-    own depth.
-    """
+    """The depth of loops and branches in a function, and (callee, depth) of each call."""
     deepest, calls, pending = 0, [], [(function, 0)]
     while pending:
         op, depth = pending.pop()
@@ -90,7 +88,7 @@ def _symbol_of(op: IrOperation) -> str:
 
 
 def fresh_symbols() -> Callable[[str], str]:
-    """A function that makes symbols of names, none of them twice: name, name_1, name_2 …"""
+    """A function from names to distinct symbols: name, name_1, name_2 …"""
     taken: dict[str, int] = {}
 
     def symbol(wanted: str) -> str:
@@ -105,16 +103,16 @@ def link(target: IrModule, symbol: Callable[[str], str], module: IrModule, name:
 
     Args:
       target: the module that they go to.
-      symbol: makes a symbol that `target` does not have of a name.
-      module: the module to move, of the same MLIR context; nothing remains in it.
+      symbol: name -> a symbol that `target` does not have.
+      module: the module to move, of the same MLIR context; it is empty afterwards.
       name: the new name of its main function.
     """
     ir = mlir.ir
-    moved = list(module.body.operations)    # a copy: they leave the module one by one
+    moved = list(module.body.operations)    # a copy: operations leave the module one by one
     names = list(map(_symbol_of, moved))
     renamed = {old: symbol(name if old == "main" else old) for old in names}
     changed = [old for old, new in renamed.items() if old != new]
-    # By way of names that nobody has: a new name may be what another was called.
+    # In two steps, through unused names: a new name may be another one's old name.
     for steps in ([(old, f"{old}::") for old in changed],
                   [(f"{old}::", renamed[old]) for old in changed]):
         for step in steps:

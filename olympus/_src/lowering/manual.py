@@ -1,7 +1,7 @@
-"""Manual axes of a mesh, along which a program is one device's: the lowering of collectives.
+"""Manual axes of a mesh, along which a program is one device's, and partitions for collectives.
 
-A module numbers its devices (its partitions) as they were given to it; a mesh may have them in
-another order. Collectives name partitions:
+A module numbers its devices (its partitions) in their given order; a mesh may have them in another
+order. Collectives name partitions:
 
     mesh [[0 1]        along x: [[0 2] [1 3]]
           [2 3]]       along y: [[0 1] [2 3]]       of axes (x, y)
@@ -20,21 +20,21 @@ from ..types.mesh import AbstractMesh, Mesh
 
 
 class ManualAxes(NamedTuple):
-    """The axes of a mesh that are manual where operations are emitted, and its partitions."""
+    """The axes of a mesh that are manual for the emitted operations, and the mesh's partitions."""
 
-    mesh: Mesh | AbstractMesh       # the latter of a program that is not compiled here
+    mesh: Mesh | AbstractMesh       # an AbstractMesh in a program that is not compiled here
     names: tuple[Hashable, ...]     # in the order of the mesh
     partitions: np.ndarray          # in the shape of the mesh
 
     @property
     def all_manual(self) -> bool:
-        """Whether nothing is left to XLA."""
+        """Whether all axes are manual, so that XLA partitions nothing."""
         return len(self.names) == len(self.mesh.axis_names)
 
     def groups(self, names: Sequence[object], groups: AxisIndexGroups) -> list[list[int]]:
-        """The partitions that work together along the named axes, row-major over these.
+        """The lists of partitions that communicate along the named axes, row-major over these.
 
-        `groups`: positions along the axes of those that do, if not all of them.
+        `groups`: lists of positions along the axes, in place of one list of all.
         """
         axes = [self.mesh.axis_names.index(name) for name in names]
         others = [i for i in range(self.partitions.ndim) if i not in axes]
@@ -50,7 +50,7 @@ class ManualAxes(NamedTuple):
 
 
 def groups_attr(groups: Sequence[Sequence[int]]) -> IrAttribute:
-    """Lists of partitions as an attribute; -1 fills up shorter ones."""
+    """Lists of partitions as an attribute; shorter ones are padded with -1."""
     table = np.full((len(groups), max(map(len, groups))), -1, np.int64)
     for row, group in zip(table, groups, strict=True):
         row[:len(group)] = group

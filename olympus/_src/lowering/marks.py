@@ -10,13 +10,13 @@ from ..base.typing import IrAttribute
 from ..core.context import Scope
 
 FRONTEND = "mhlo.frontend_attributes"
-KEPT = {"inlineable": "false"}      # a call that XLA may not make part of its caller
+KEPT = {"inlineable": "false"}      # for a call that XLA must not inline
 ONE_KERNEL = {**KEPT, "xla_cpu_small_call": "true"}     # XLA:CPU compiles a call as one kernel
 _COMPUTE_TYPES = {"device_host": "host", "device": "dense", "tpu_sparsecore": "sparseoffload"}
 
 
 def elsewhere(compute_type: str, options: str | None = None) -> dict[str, str]:
-    """XLA's attributes for operations that run elsewhere than the rest of their program."""
+    """XLA's attributes for operations that run in the place `compute_type`."""
     if compute_type.startswith("gpu_stream:"):
         attributes = {"_xla_stream_annotation": compute_type.split(":")[1], **KEPT}
     else:
@@ -25,9 +25,8 @@ def elsewhere(compute_type: str, options: str | None = None) -> dict[str, str]:
 
 
 def marks_of(scope: Scope, around: Iterable[Any] | None) -> IrAttribute | None:
-    """XLA's attributes for the operations of a scope, within a program that has `around`.
-    """
-    # Metadata of a scope replace those around it, but not where its operations run (`_xla…`).
+    """XLA's attributes for the operations of a scope, in a program with the attributes `around`."""
+    # A scope's metadata replaces outer metadata, but not the place of its operations (`_xla…`).
     given = {} if around is None else {
         a.name: a.attr.value for a in around
         if scope.metadata is None or a.name.startswith("_xla")}

@@ -29,7 +29,7 @@ from .emitter import Block
 from .holds import cut_sizes
 from .uneven import uneven_sizes
 
-# The function of an export that has the values of dimensions, which main computes.
+# The function of an export that takes the values of dimensions, which main computes.
 _WRAPPED = "_wrapped_olympus_export_main"
 # Platforms where a result may take over the buffer of an argument.
 _DONATING = frozenset(("cpu", "gpu", "rocm", "tpu", "neuron"))
@@ -49,16 +49,17 @@ class Lowering(NamedTuple):
       shardings, out_shardings: per input and output a NamedSharding, or None.
       memories: per input the kind of memory, None for the one that its type says. A result takes
         over a buffer in its own kind of memory only.
-      out_memories: per output the kind of memory that is demanded, or None.
-      layouts, out_layouts: per input and output XLA's notation of a layout, or None for by rows.
+      out_memories: per output the required kind of memory, or None.
+      layouts, out_layouts: per input and output XLA's notation of a layout, or None for row-major.
       mesh: the ambient mesh; operations without operands are placed on it.
-      rules: lowering rules by primitive, in place of its own.
-      arg_names: per input, what to call it where its sizes are wrong; only if one is symbolic.
-      deviceless: types of axes whose meshes may have no devices; all, if it is for a platform.
+      rules: lowering rules by primitive, in place of the primitives' own.
+      arg_names: per input, its name in messages about wrong sizes; only with symbolic sizes.
+      deviceless: axis types of meshes that may have no devices; all, if it is for a platform.
       platforms: several in place of one; the module's first argument is the number of the one that
       it runs on.
-      ordered: of an export, for how many ordered effects main takes and gives a token, in front.
-      hold, kernels: as `jit` takes them.
+      ordered: in an export, the number of ordered effects; main's first arguments and results are a
+        token for each.
+      hold, kernels: the options of `jit`.
     """
 
     closed: ClosedOlympuspr
@@ -81,16 +82,16 @@ class Lowering(NamedTuple):
     platforms: Sequence[str] = ()
     ordered: int | None = None
     hold: str = "off"
-    kernels: str | None = None     # as the option says
+    kernels: str | None = None     # None: by the option
 
 
 def _emit_main(module: ModuleContext, closed: ClosedOlympuspr, prefix: str,
                solution: Solution | None, ordered: int | None
                ) -> tuple[IrOperation, IrOperation | None, list[IrValue]]:
-    """Emit main, the function that it wraps, if there is one, and the program's results.
+    """Emit main; return it, the function that it wraps or None, and the program's results.
 
-    The main function of an export wraps a program with dimensions, whose values it computes, or
-    with tokens.
+    In an export, main wraps a program with symbolic dimensions, whose values it computes, or with
+    tokens.
     """
     if ordered is None or (solution is None and not ordered):
         main, results = emit_function(module, closed, "main", "public", prefix, solution)
@@ -100,8 +101,8 @@ def _emit_main(module: ModuleContext, closed: ClosedOlympuspr, prefix: str,
                                    wrapped=True)
     inner.attributes["sym_visibility"] = ir.StringAttr.get("private")
     kind, count = ir.TypeAttr(inner.attributes["function_type"]).value, len(module.dimension_names)
-    # main takes the wrapped function's arguments, but for the dimensions, which it computes.
-    first = int(PLATFORM_INDEX in module.dimension_names)     # it is given
+    # main takes the wrapped function's arguments without the dimensions, which it computes.
+    first = int(PLATFORM_INDEX in module.dimension_names)     # the platform's number is an argument
     ins = [*kind.inputs[:first], *kind.inputs[count:]]
     main, block = emit_header("main", "public", ins, kind.results, [loc] * len(ins), loc,
                               ir.InsertionPoint(inner))
@@ -117,7 +118,7 @@ def _emit_main(module: ModuleContext, closed: ClosedOlympuspr, prefix: str,
 
 def _solution(module: ModuleContext, closed: ClosedOlympuspr, arg_names: Sequence[str]
               ) -> Solution | None:
-    """How the sizes of arguments give the dimension variables; None where all sizes are numbers."""
+    """The dimension variables in terms of the arguments' sizes; None if all sizes are numbers."""
     if arg_names:
         solution = solve([getattr(a, "shape", ()) for a in closed.in_avals], arg_names.__getitem__)
         module.dimension_names += sorted(solution.variables)
@@ -156,7 +157,7 @@ def _result_attrs(context: ModuleContext,
 
 
 def _decide_holds(context: ModuleContext, program: Lowering) -> None:
-    """Note what may be held or fenced of a program, with spread arguments and results."""
+    """Decide whether values of a program may be held or fenced, given its shardings."""
     closed, hold, symbolic = program.closed, program.hold, bool(program.arg_names)
     several = bool(program.devices) or program.mesh is not None
     platforms = [*context.platforms] or [str(context.platform)]
@@ -166,7 +167,7 @@ def _decide_holds(context: ModuleContext, program: Lowering) -> None:
         context.alone = closed
     holds = context.holds
     holds.hold, context.kernels = hold, program.kernels or config.kernels.value
-    # Where there is one device, nothing is cut that is compiled here.
+    # With one device, nothing that is compiled here is sharded.
     if not on_cpu or context.exported or device_count("cpu") > 1:
         holds.cut_sizes = functools.cache(functools.partial(
             cut_sizes, closed, [*zip(program.shardings, closed.in_avals),
@@ -185,13 +186,13 @@ def _decide_holds(context: ModuleContext, program: Lowering) -> None:
 
 
 def _context_of(program: Lowering) -> ModuleContext:
-    """A module's context, with all that is known before a part is emitted."""
+    """A module's context, with everything that is known before any part is emitted."""
     name, platforms = program.name, program.platforms
     context = ModuleContext(None if platforms else program.platform, name, program.rules)
     if platforms:
         _check_donation(name, program.donated, platforms)
         context.platforms, context.refined = platforms, True
-        # Its number reaches every function as the values of dimensions do.
+        # The platform's number goes to every function, like the values of dimensions.
         context.dimension_names = [PLATFORM_INDEX]
     context.places.deviceless = program.deviceless
     context.places.within = functools.partial(meshes_within, program.closed)

@@ -7,45 +7,45 @@ from typing import Any
 from ..base import source
 from ..core.ir import OlympusprEqn
 
-# XLA follows a nest by recursion and ends the process where the stack ends, in threads of its own:
-# a larger stack of the thread that compiles changes nothing. Calls end it at 190 levels, `cond`
-# and `while` between 190 and 300.
+# XLA recurses into a nest, in threads of its own, and a stack overflow ends the process: the stack
+# of the compiling thread does not matter. Calls overflow at 190 levels, `cond` and `while` between
+# 190 and 300.
 _DEEPEST = 128
-# XLA writes the code of more levels, too, and cannot read it: 31 branches or calls, 45 loops.
+# XLA cannot load the code of deeper nests, which it does write: 31 branches or calls, 45 loops.
 LOADABLE = 30
 _SHOWN = 3
 
 
 class Nest:
-    """The equations that the operations emitted now are within, the outermost first."""
+    """The equations around the operations that are emitted now, the outermost first."""
 
     __slots__ = ("name", "eqns", "deepest")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.eqns: list[Any] = []
-        #: The most levels there were so far, in the function that is being emitted.
+        #: The greatest number of levels so far, in the function that is emitted now.
         self.deepest = 0
 
     def enter(self, eqn: OlympusprEqn) -> None:
-        """Enter a body of `eqn`; operations emitted from here on belong to it."""
+        """Enter a body of `eqn`, to which the next operations belong."""
         self.check(eqn, 0)
         self.eqns.append(eqn)
         self.deepest = max(self.deepest, len(self.eqns))
 
     def leave(self) -> None:
-        """The body is emitted."""
+        """Leave the body that was entered last."""
         self.eqns.pop()
 
     def reach(self, eqn: OlympusprEqn, levels: int) -> None:
-        """There are so many levels in what `eqn` calls."""
+        """Note that `eqn` calls a function with so many levels."""
         level = len(self.eqns) + 1 + levels
-        if level > self.deepest:    # else there was room for as many
+        if level > self.deepest:    # so many levels were not checked yet
             self.check(eqn, levels)
             self.deepest = level
 
     def check(self, eqn: OlympusprEqn, levels: int) -> None:
-        """RecursionError if `eqn` has no place here, for a body with so many levels in it."""
+        """RecursionError if a body of `eqn` with so many levels would be too deep here."""
         if len(self.eqns) + 1 + levels <= _DEEPEST:
             return
         lines = [f"{e.primitive.name} at {source.summarize(e.source)}"

@@ -1,7 +1,7 @@
-"""Recipes: the operation of one equation, emitted again for equations like it without their rule.
+"""Recipes: the operation of an equation, emitted again for similar equations without their rule.
 
-A primitive that is `single` emits one operation at most, which follows from its params and the
-types of its operands. Most programs have few kinds of equations.
+A `single` primitive emits at most one operation, which its params and its operands' types
+determine. Most programs have few kinds of equations.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from .emitter import Emitter
 
 
 class Recipe(NamedTuple):
-    """One operation on an equation's operands; where `name` is None, its operand as it is."""
+    """One operation on an equation's operands; if `name` is None, the result is the operand."""
 
     name: str | None
     types: Sequence[Any]
     attributes: dict[str, Any] | None
-    wide: Sequence[tuple[int, Any]]     # operands of rank 0 that are spread, to which avals
-    order: Sequence[int] | None         # in which it takes them, if in another
+    wide: Sequence[tuple[int, Any]]     # (operand of rank 0, the aval to broadcast it to)
+    order: Sequence[int] | None         # the order of the operands, if it differs
 
 
 def has_recipes(module: ModuleContext, prim: Primitive) -> bool:
     """Whether the primitive's own rule, and no other, lowers its equations in a module."""
-    # A rule that somebody put in place of the class's own is an attribute of the instance.
+    # A rule that replaced the class's is an attribute of the instance.
     return prim.single and not (module.platform is None or module.rules or prim.platform_rules
                                 or "lower" in vars(prim))
 
 
 def note_recipe(b: Emitter, key: object, operands: Sequence[IrValue], out: IrValue) -> None:
-    """Keep the operation that a rule has just emitted for an equation, or that it was not one.
+    """Keep the operation that a rule has just emitted for an equation, or note that there is none.
 
     If two operands are one value, their order is ambiguous; wait for an equation with distinct
     ones.
@@ -44,7 +44,7 @@ def note_recipe(b: Emitter, key: object, operands: Sequence[IrValue], out: IrVal
 
 
 def _recipe(b: Emitter, operands: Sequence[IrValue], out: IrValue) -> Recipe | bool:
-    """The last operation's recipe, if it gives `out` and takes each operand once; else False."""
+    """The last operation's recipe, if it computes `out` and takes each operand once, or False."""
     shape, aval = b.avals_out[0].shape, b.avals_out[0]
     repeated = {i: known[0] for i, x in enumerate(operands)
                 if (known := b.block.repeated.get((id(x), shape))) is not None}
@@ -54,7 +54,7 @@ def _recipe(b: Emitter, operands: Sequence[IrValue], out: IrValue) -> Recipe | b
     if b.emitted is None or b.emitted[0] is not out:
         return False
     _, name, taken, attributes, kind = b.emitted
-    # By identity: a rule that converts an operand or makes one, as a constant, leaves no recipe.
+    # By identity: a rule that converts an operand, or makes a constant, leaves no recipe.
     places = {id(x): i for i, x in enumerate(operands)}
     places.update({id(x): i for i, x in repeated.items()})
     order = [places.get(id(x), -1) for x in taken]

@@ -1,7 +1,6 @@
-"""Lowering rules of outsiders, called as the library's own; `extend/registration.py` takes them.
+"""Outsiders' lowering rules in the form of built-in ones; `extend/registration.py` registers them.
 
-They are written against MLIR's Python bindings: the insertion point and location of MLIR are set
-around a rule.
+They use MLIR's Python bindings, so MLIR's insertion point and location are set while a rule runs.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ class Rule:
 
     def __call__(self, b: Builder, *xs: IrValue, **params: Hashable) -> IrValue | list[IrValue]:
         outer, b.module.by_others = b.module.by_others, b
-        # MLIR's own builders take both from a stack; ours, everywhere else, are given them.
+        # MLIR's builders read both from a stack; `Builder` passes them explicitly.
         with b.block.ip, b.loc:
             outs = flatten_ir_values(self.rule(b, *xs, **params))
         b.module.by_others = outer or b
@@ -39,7 +38,7 @@ class Rule:
 
 
 def flatten_ir_values(xs: object) -> list[Any]:
-    """MLIR values in a flat list: of a value, or a sequence of values and sequences.
+    """MLIR values as a flat list.
 
     Args:
       xs: a value, or a sequence of values and sequences.

@@ -1,7 +1,7 @@
-"""The programs of lowering rules, kept: a rule's program for an equation is recorded once.
+"""The programs of lowering rules: each is recorded once, and kept.
 
-A rule may emit its equation by a function of other operations. Recording that costs more than
-emitting it, so the record serves every equation of the same primitive, params and types.
+A rule may emit its equation by a function of other operations. To record that function costs more
+than to emit its operations, so one program serves all equations of a primitive, params and types.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from ..core.staging import stage
 from ..types.avals import ShapedArray
 
 OfArrays: TypeAlias = Callable[..., Any]    # a function of lax operations: an array, or a sequence
-# A program of more equations than these is emitted as a function that is called. A function costs a
-# module as much as ten operations, and a call of it as much as one.
+# A program of more equations is emitted as a function. A function costs as much as ten operations,
+# and a call of it as much as one.
 LONG = 12
 
 _programs: Memo = Memo(512)
@@ -37,9 +37,10 @@ def staged(fun: OfArrays, avals: Sequence[ShapedArray]) -> ClosedOlympuspr:
 
 def rule_program(eqn: OlympusprEqn, avals_in: Sequence[ShapedArray], platform: str | None,
                  fun: OfArrays, avals: Sequence[ShapedArray]) -> ClosedOlympuspr:
-    """The program of `fun` on values of `avals`, by which an equation on `avals_in` is emitted."""
+    """The program of `fun` on values of `avals`, which emits an equation on `avals_in`."""
     code = _code(fun)
-    # By the code's id, as a code object hashes its constants anew each time; the entry keeps it.
+    # The code's id is the key, because hashing a code object hashes its constants; the entry keeps
+    # the code alive.
     key = (eqn.primitive, *eqn.params.items(), *avals_in, None, *avals, platform, id(code),
            current_context())
     found = _programs.get(key)

@@ -1,4 +1,4 @@
-"""Naming the compiler's choice: the specification that has an HloSharding's tiles."""
+"""Names for shardings that XLA chose: the spec with the tiles of an HloSharding."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..types.sharding import NamedSharding, PartitionSpec, Sharding, entry_of
 
 def named(meshes: Iterable[Mesh], devices: tuple[Device, ...], tiling: object, ndim: int,
           memory_kind: str | None = None) -> Sharding:
-    """The NamedSharding of what XLA chose for an array; a plain sharding where no mesh has one.
+    """The NamedSharding with XLA's tiles; a GSPMDSharding if no mesh has such a spec.
 
     Linear in the number of devices.
     """
@@ -28,16 +28,16 @@ def named(meshes: Iterable[Mesh], devices: tuple[Device, ...], tiling: object, n
 
 
 def _spec(mesh: Mesh, tiling: Any, ndim: int) -> PartitionSpec | None:
-    """How axes of a mesh cut the axes of an array into such tiles, or None if they do not.
+    """The spec by which a mesh shards an array into these tiles, or None.
 
-    A step along an axis of the mesh goes on by `weight` tiles along at most one axis of the array:
-    by the product of the sizes of the axes of the mesh that come after it there.
+    A step along a mesh axis advances by `weight` tiles along at most one axis of the array: the
+    product of the sizes of the mesh axes that follow it there.
     """
-    # Types say of what there are terms; within shard_map a part is whole.
+    # Types have the unreduced axes; within shard_map a part counts as unsharded.
     if tiling.is_replicated() or tiling.is_unreduced() or tiling.is_manual():
         return PartitionSpec()
-    # Each axis of the mesh is judged by one step along it from the first device. `expected` is the
-    # tiling that these steps amount to; that it is the given one is then compared on all devices.
+    # One step along each mesh axis from the first device gives the axis's weight. `expected` is the
+    # tiling by these weights, which is then compared with the given one on all devices.
     tiles = _tiles(tiling, ndim)
     entries: list[list[tuple[int, Any]]] = [[] for _ in range(ndim)]
     expected = np.zeros((ndim, *mesh.axis_sizes), int)

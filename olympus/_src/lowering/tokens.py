@@ -1,4 +1,4 @@
-"""Tokens of ordered effects, as lowering rules of outsiders take and give them."""
+"""Tokens of ordered effects, for outsiders' lowering rules."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..core.effects import Effect
 
 
 class TokenSet:
-    """MLIR's tokens by effect: `ctx.tokens_in`, and what `ctx.set_tokens_out` takes.
+    """MLIR's tokens by effect: `ctx.tokens_in`, and the argument of `ctx.set_tokens_out`.
 
     >>> from olympus.interpreters import mlir
     >>> tokens = mlir.TokenSet({"an effect": "its token"})      # any objects do
@@ -30,13 +30,13 @@ class TokenSet:
 
     @classmethod
     def create(cls, effects: Sequence[Effect]) -> TokenSet:
-        """A new token for each effect, emitted where the lowering rule is."""
+        """A new token for each effect, emitted at the lowering rule's insertion point."""
         kind = mlir.hlo.TokenType.get(mlir.context())
         return cls({e: mlir.ir.Operation.create("stablehlo.create_token", [kind]).result
                     for e in effects})
 
     def items(self) -> Sequence[tuple[Effect, IrValue]]:
-        """(effect, token) of each."""
+        """The pairs (effect, token)."""
         return tuple(self._tokens.items())
 
     def effects(self) -> set[Effect]:
@@ -44,9 +44,9 @@ class TokenSet:
         return {*self._tokens}
 
     def subset(self, effects: Iterable[Effect]) -> TokenSet:
-        """Those of some effects."""
+        """The tokens of some effects."""
         return TokenSet({e: self._tokens[e] for e in effects})
 
     def update_tokens(self, tokens: TokenSet) -> TokenSet:
-        """These, but for what `tokens` has."""
+        """These tokens, replaced by those in `tokens` where it has any."""
         return TokenSet(self._tokens | tokens._tokens)

@@ -1,8 +1,7 @@
-"""Sizes of axes that a slice, say, leaves of an axis that several devices share.
+"""Axis sizes that a slice or pad of a sharded axis leaves, and that devices cannot share equally.
 
-XLA divides such a value where the whole one is divided, and moves the ends of parts. A call, as a
-hold is, must have equal parts: where there are none, the value is exchanged as a whole, which adds
-collectives.
+XLA splits such a value where the original is split, and moves the ends of parts. A call, such as a
+hold, needs equal parts: otherwise XLA gathers the value, which adds collectives.
 """
 
 from __future__ import annotations
@@ -12,10 +11,10 @@ from ..core.primitive import subolympusprs
 
 
 def uneven_sizes(closed: ClosedOlympuspr, cut: frozenset[int], devices: int) -> frozenset[int]:
-    """The sizes of axes that a program, and those within it, cut out of axes of the sizes `cut`, or
-    put together to such, and that so many devices (0: not known yet) cannot have in equal parts.
+    """The axis sizes that operations of a program, and of programs in it, make from axes of the
+    sizes `cut`, and that `devices` (0: unknown yet) do not divide.
     """
-    # By size alone: an axis of such a size that is not cut counts too, and less is held for it.
+    # By size alone: an unsharded axis of such a size counts, too, so a value may not be held.
     sizes = {*cut}
     pending, seen = [closed.olympuspr], {closed.olympuspr}
     while pending and cut:
