@@ -295,7 +295,7 @@ def _called_by_user(entries: list[TracebackType]) -> list[str]:
     return [] if inside else [frame.f_code.co_name for frame in ours]
 
 
-_OPERATION = re.compile(r"[^\s:]+( [^\s:]+){0,2}: ")
+_OPERATION = re.compile(r"[^\s:]+( [^\s:]+){0,2}: |\w+ applied to the function ")
 
 
 def _traceback_entries(traceback: TracebackType | None) -> Iterator[TracebackType]:
