@@ -16,9 +16,9 @@ from ..types.shape import (
     canonical_axis, extent, is_static, known_less, maximum, minimum, sequence, static_int,
 )
 from . import arithmetic, promote, reductions, statistics
-from .conditions import where
 from .creation import finite_lists
 from .elementary import floor, round as _round
+from .grids import integer_ramp
 from .indexing import take
 from .joining import concatenate
 from .manipulation import broadcast_to
@@ -226,28 +226,15 @@ def _ramp(end: int, edge: Array, width: int, axis: int, flipped: bool) -> Array:
     shape[axis] = width
     steps = np.arange(width)[::-1 if flipped else 1].reshape(shape)
     (first,), dtype = array_args("pad", end), edge.dtype
-    # Integers, exactly: a float quotient may be a little less than the integer that it stands for.
     small = dtypes.is_integer(dtype) and dtype.itemsize < 4
     if width < 2**16 and dtypes.is_integer(first.dtype) and (small or dtype.kind == "i"):
         wide = np.dtype(np.int32) if small else dtype
-        return promote.convert(_integer_ramp(
+        return promote.convert(integer_ramp(
             promote.convert(first, wide), promote.convert(edge, wide), width, steps), dtype)
     kind = dtypes.to_inexact_dtype(dtype)
     line, last = promote.convert(first, kind), promote.convert(edge, kind)
     out = line + (last - line) * (steps / max(width, 1)).astype(kind)
     return promote.convert(floor(out) if dtypes.is_integer(dtype) else out, dtype)
-
-
-def _integer_ramp(first: Array, last: Array, width: int, steps: np.ndarray) -> Array:
-    unsigned = np.dtype(f"u{first.dtype.name}")
-    k, n = steps.astype(unsigned), unsigned.type(width)
-    rises = last >= first
-    # The distance fits the unsigned dtype, and so does `rest * k`, which is less than width ** 2.
-    distance = promote.convert(where(rises, last - first, first - last), unsigned)
-    whole, rest = distance // n, distance % n
-    up = promote.convert(whole * k + rest * k // n, first.dtype)
-    down = promote.convert(whole * k + (rest * k + n - unsigned.type(1)) // n, first.dtype)
-    return where(rises, first + up, first - down)
 
 
 def _pad_statistic(mode: str, fun: Callable[..., Array], rounded: bool) -> Callable[..., Array]:
