@@ -24,7 +24,9 @@ from ..control.bodies import check_aliases, with_leading
 from ..control.groups import HasBodies
 from ..core.context import ThreadState, ctx
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, OlympusprEqn, Var, numbers
+from ..core.ir import (
+    NO_DEBUG_INFO, ClosedOlympuspr, DebugInfo, OlympusprEqn, Var, numbers
+)
 from ..core.primitive import Cotangent, Linear, Primitive, Tangent, Transposed, Zero, with_zeros
 from ..core.staging import closure_convert, passing, stage
 from ..core.trace import REFERENCES, Tracer, typeof
@@ -739,8 +741,10 @@ class CustomCall(HasBodies, abstract=True):
               ) -> list[Array]:
         """Record the call in the current (staging) trace."""
         avals = [typeof(a) for a in args]
-        body, tracers = closure_convert(stage(fun, avals))
-        if tracers and isinstance(rules, UserRules):
+        users = isinstance(rules, UserRules)
+        body, tracers = closure_convert(stage(fun, avals, DebugInfo(
+            self.what, name_of(rules.fun)) if users else NO_DEBUG_INFO))
+        if tracers and users:
             check_aliases(self.what, rules.fun, tracers, args, rules.in_tree, (*rules.statics,))
         more: list[Any] = []
         #   the rule is not being staged      stage it if it may close over tracers
