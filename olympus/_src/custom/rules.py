@@ -24,14 +24,12 @@ from ..control.bodies import check_aliases, with_leading
 from ..control.groups import HasBodies
 from ..core.context import ThreadState, ctx
 from ..core.evaluate import eval_closed
-from ..core.ir import (
-    NO_DEBUG_INFO, ClosedOlympuspr, DebugInfo, OlympusprEqn, Var, numbers
-)
+from ..core.ir import NO_DEBUG_INFO, ClosedOlympuspr, DebugInfo, OlympusprEqn, Var, numbers
 from ..core.primitive import Cotangent, Linear, Primitive, Tangent, Transposed, Zero, with_zeros
 from ..core.staging import closure_convert, passing, stage
 from ..core.trace import REFERENCES, Tracer, typeof
 from ..devices.array import array_from_numpy
-from ..interpreters.batching import BatchTrace, axis_of_tangents, to_axis
+from ..interpreters.batching import BatchTrace, BatchTracer, axis_of_tangents, to_axis
 from ..interpreters.checks import Checks
 from ..interpreters.dce import dce_closed
 from ..interpreters.partial_eval import TapeTrace
