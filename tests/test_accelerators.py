@@ -158,6 +158,14 @@ def test_the_density_of_beta_near_0_does_not_underflow_with_its_power_on_acceler
                                    rtol=1e-13)
 
 
+def test_zeta_whose_terms_underflow_is_their_sum():
+    s, q = points((1.02, 13), (100, 1e8), count=500)
+    want = sp.zeta(*map(np.float64, (s, q)))
+    kept = want > 2e-38
+    np.testing.assert_allclose(here(lax.zeta, s, q)[kept], want[kept], rtol=2e-6)
+    assert (q[kept] ** -s[kept] < np.finfo(np.float32).tiny).any()      # a subnormal first term
+
+
 def test_zeta_of_large_exponents_is_its_first_term():
     s, q = np.float32([1e5, 1e5, 1e9, 3e4]), np.float32([1.0, 1.0001, 2.0, 0.9999])
     want = q.astype(np.float64) ** -s.astype(np.float64)

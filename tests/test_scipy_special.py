@@ -384,6 +384,18 @@ def test_counts_have_the_probabilities_of_scipy():
             np.testing.assert_allclose(found, getattr(sp, name)(k * 1.0, n, 0.3), 1e-12)
 
 
+def test_zeta_below_zero_is_scipys_far_out():
+    """Regression: from -8 on XLA's sum has no terms, and the value was 0, or of another size."""
+    s, q = np.meshgrid([2.0, 3, 4, 8], [-0.3, -1.5, -5.3, -7.7, -8.6, -10.7, -100.3, -12345.25, 2])
+    with olympus.enable_x64(True):
+        for zeta in special.zeta, olympus.lax.zeta:
+            np.testing.assert_allclose(zeta(s, q), sp.zeta(s, q), rtol=2e-12)
+        np.testing.assert_allclose(special.polygamma(s, q), sp.polygamma(s.astype(int), q), 1e-9)
+        slope = olympus.vmap(olympus.grad(olympus.lax.digamma))(q[:, 0])
+        np.testing.assert_allclose(slope, sp.zeta(2, q[:, 0]), 1e-12)
+        assert np.isnan(special.zeta(2.5, -8.5)) and special.zeta(2.0, -9.0) == np.inf
+
+
 @pytest.mark.parametrize(("args", "which", "expected"), [
     ((2.0, 0.0), (1, 1), 1.0), ((1.0, 0.0), (1, 1), -1.0), ((1.5, 0.0), (1, 1), np.inf),
     ((2.0, 0.0), (0, 1), 0.0), ((2.0, 0.0), (1, 0), 0.0), ((3.0, 0.0), (1, 1, 1), 1.0),

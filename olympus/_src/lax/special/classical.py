@@ -13,12 +13,12 @@ from ...core.primitive import Builder
 from ...core.trace import typeof
 from ...types import dtypes
 from ..accuracy import AccuracyMode, Tolerance, check_accuracy
-from ..arithmetic import abs, div, mul, neg, reciprocal, sign, square, sub
+from ..arithmetic import abs, div, floor, mul, neg, reciprocal, sign, square, sub
 from ..bits import bitwise_not
-from ..comparison import gt, le, select
+from ..comparison import gt, le, lt, select
 from ..convert import convert_element_type
 from ..families import FLOATING, Elementwise, Partial, add, binary, elementwise
-from ..transcendental import exp, rsqrt
+from ..transcendental import exp, rsqrt, sin
 from .series import Computed, enough
 
 # Error functions ---------------------------------------------------------------------------------
@@ -95,10 +95,18 @@ def erf_inv(x: ArrayLike) -> Array:
 
 # Gamma functions ---------------------------------------------------------------------------------
 
+def _trigamma(x: Array) -> Array:
+    """ψ'(x), for x < 0 by π²/sin²(πx) - ψ'(1 - x): XLA's sum is no sum from -8 on."""
+    below = lt(x, 0.0)
+    above = polygamma(1.0, select(below, sub(1.0, x), x))
+    wave = sin(mul(sub(x, floor(add(x, 0.5))), math.pi))
+    return select(below, sub(square(div(math.pi, wave)), above), above)
+
+
 lgamma_p = elementwise("lgamma", "chlo.lgamma", FLOATING, lambda t, y, x: mul(t, digamma(x)),
                        fusion="long", pace=20.0, kernels=_KERNELS, kernels_from=16384)
 digamma_p = elementwise("digamma", "chlo.digamma", FLOATING,
-                        lambda t, y, x: mul(t, polygamma(1.0, x)), fusion="long", pace=20.0)
+                        lambda t, y, x: mul(t, _trigamma(x)), fusion="long", pace=20.0)
 # (-1)ᵐ⁺¹ m! ζ(m+1, x) (DLMF 25.11.12), whose factors float32 holds up to m = 23: by way of float64.
 polygamma_product_p = elementwise("polygamma_product", "chlo.polygamma", FLOATING, arity=2,
                                   pace=200.0)
@@ -138,7 +146,8 @@ def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
 
     Args:
       m: whole numbers >= 0, in the dtype of x, up to 170.
-      x: floats, of the shape of m or one of them of rank 0.
+      x: floats, of the shape of m or one of them of rank 0; not below -5, where XLA's sum loses
+        digits, and from -8 on all of them: `scipy.special.polygamma` has them.
 
     Returns:
       An array of that shape and dtype. The derivative in m is NaN.

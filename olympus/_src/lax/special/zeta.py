@@ -18,7 +18,7 @@ from ...core.trace import typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
 from ...types.shape import bound_or, definitely_equal, less, minimum as smaller, static_int
-from ..arithmetic import div, min as minimum, mul, neg, reciprocal, sub
+from ..arithmetic import div, floor, min as minimum, mul, neg, reciprocal, sub
 from ..bits import bitwise_and, shift_right_arithmetic, shift_right_logical
 from ..comparison import eq, ge, gt, lt, select
 from ..convert import convert_element_type, convert_element_type_p
@@ -30,7 +30,7 @@ from ..families import (
 from ..shape import broadcast_in_dim, check_element, move_axis, reduce_sum, rev
 from ..slicing import concatenate, slice_in_dim
 from ..transcendental import exp, log, log1p, pow
-from .series import Computed, is_short
+from .series import Computed, is_short, iterate
 
 # Hurwitz zeta ------------------------------------------------------------------------------------
 
@@ -42,9 +42,39 @@ zeta_sum_p.jvp = None  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _zeta(tol: float, s: Array, q: Array) -> Array:
+    """For q < 0 and whole s by arguments above 0: XLA's sum begins too late for q < -5.
+
+    By its definition ζ(s, q) = ζ(s, q+n) + (-1)ˢ (ζ(s, 1-q-n) - ζ(s, 1-q)), with q + n in (0, 1).
+    """
+    n, one = neg(floor(q)), full_like(q, 1.0)
+    over = add(q, n)
+    near = select(eq(n, 1.0), neg(q), sub(1.0, over))       # exact, also next to 0
+    below = bitwise_and(bitwise_and(gt(over, 0.0), gt(near, 0.0)), lt(q, 0.0))
+    below = bitwise_and(below, bitwise_and(gt(s, 1.0), eq(s, floor(s))))
+    t = select(below, s, full_like(s, 2.0))
+    half = mul(t, 0.5)
+    sign = select(eq(half, floor(half)), one, neg(one))
+    both = select(below, near, one), select(below, sub(1.0, q), one)
+    total = zeta_of_positive(s, select(below, over, q))
+    total, = iterate(_reflection, below, (total,), (t, *both, sign), 2)
+    return total
+
+
+def _reflection(i: Array, state: Sequence[Array], constants: Sequence[Array]
+                ) -> tuple[Array, tuple[Array, ...]]:
+    """Add ζ(s, near), then subtract ζ(s, far)."""
+    s, near, far, sign = constants
+    first = broadcast_in_dim(eq(i, 0.0), typeof(s).shape, ())
+    term = mul(sign, zeta_sum_p.bind(s, select(first, near, far)))
+    return first, (add(state[0], select(first, term, neg(term))),)
+
+
+def zeta_of_positive(s: Array, q: Array) -> Array:
     """XLA's sum, and the limits where an operand is infinite."""
     inf, zero, one = (full_like(s, v) for v in (math.inf, 0.0, 1.0))
     value = zeta_sum_p.bind(s, q)
+    if is_short(s):
+        value = _with_small_terms(s, q, value)
     far = select(gt(q, 1.0), zero, select(eq(q, 1.0), one, inf))
     value = select(bitwise_and(eq(s, math.inf), gt(q, 0.0)), far, value)
     # Its terms overflow, where the first one is all of the sum that a number holds.
@@ -55,6 +85,14 @@ def _zeta(tol: float, s: Array, q: Array) -> Array:
     endless = bitwise_and(ge(q, 0.0), gt(mul(neg(s), log(q)), most))
     value = select(bitwise_and(gt(s, 1.0), endless), inf, value)
     return select(bitwise_and(eq(q, math.inf), gt(s, 1.0)), zero, value)
+
+
+def _with_small_terms(s: Array, q: Array, value: Array) -> Array:
+    """The sum where each term of it underflows, and the whole does not: q¹⁻ˢ (qˢ⁻¹ ζ(s, q))."""
+    lost = bitwise_and(bitwise_and(gt(s, 1.0), lt(s, math.inf)),
+                       bitwise_and(ge(q, 1.0), lt(q, math.inf)))
+    t, v = (select(lost, x, full_like(x, 2.0)) for x in (s, q))
+    return select(lost, mul(pow(v, sub(1.0, t)), div(scaled_zeta(t, v), v)), value)
 
 
 def _zeta_slope(tol: float, s: Array, q: Array, order: int) -> Array:

@@ -22,7 +22,7 @@ from ...lax.special.incomplete_gamma import (
     RGAMMA, STIRLING, igamma_p, igammac_p, rgamma1p, stirling,
 )
 from ...lax.special.series import enough, is_short, least_normal
-from ...lax.special.zeta import scaled_zeta, zeta_p, zeta_sum_p
+from ...lax.special.zeta import scaled_zeta, zeta_of_positive, zeta_p
 from ...numpy.arithmetic import absolute, conjugate, imag, maximum, minimum, real
 from ...numpy.elementary import copysign, exp, floor, log, rint
 from ...numpy.joining import stack
@@ -350,7 +350,7 @@ def _polygamma(tol: float, x: Array, order: int) -> Array:
     below = x < 0.0
     size = absolute(x)
     safe = where(size > 0.0, size, 1.0)
-    above = zeta_p.bind(full_like(x, order + 1.0), safe)
+    above = zeta_of_positive(full_like(x, order + 1.0), safe)
     above = (-1.0) ** (order + 1) * math.factorial(order) * above
     # The derivatives of cot(πx) are πᵐ times polynomials in it: c' = -(1 + c²).
     turn = where(below & ~whole(x), x - rint(x), 0.25)
@@ -395,7 +395,7 @@ def _short_polygamma(n: Array, x: Array) -> Array:
     inverse = 1.0 / w
     front = exp(inverse * horner(inverse * inverse, STIRLING[:4])) * (w ** -0.5)
     front = front * (_ROOT_TWICE_PI * math.exp(-3.0)) * (w / s) * (w / (s + 1.0)) * (w / (s + 2.0))
-    sums = where(positive, scaled_zeta(s, z), zeta_sum_p.bind(s, outside(positive, x, 1.0)))
+    sums = where(positive, scaled_zeta(s, z), zeta_p.bind(s, outside(positive, x, 1.0)))
     size = where(x == math.inf, 0.0, root * (front * sums) * root)
     # Subnormal numbers are 0, which XLA's sum gives no sign.
     size = where(absolute(x) < least_normal(x), math.inf, size)
