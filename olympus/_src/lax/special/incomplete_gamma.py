@@ -92,7 +92,9 @@ def scaled_log_minus(a: Array, ratio: Array, excess: Array, log_scale: Array | N
     """a (ln r - (r - 1)) in float32, for r = ratio, or that over a scale; excess = a (r - 1)."""
     ratio = min(ratio, full_like(a, float(dtypes.finfo(typeof(a).dtype).max)))
     far = bitwise_or(lt(ratio, 0.5), gt(ratio, 2.0))
-    change = log(ratio) if log_scale is None else sub(log(ratio), log_scale)
+    change = log(ratio)
+    if log_scale is not None:       # then r is far from 1, also where the scaled ratio is not
+        far, change = bitwise_or(far, gt(log_scale, 0.0)), sub(change, log_scale)
     near = mul(a, log1p_minus_near(select(far, full_like(a, 0.0), div(excess, a))))
     return select(far, sub(mul(a, change), excess), near)
 
