@@ -54,12 +54,12 @@ def _poch(tol: float, z: Array, m: Array) -> Array:
     positive = (p > 0.0) & (q > 0.0)
     near = positive & (p < 16.0) & (q < 16.0)
     change = g.logs[1] - g.logs[0]
-    if is_short(z):     # of large numbers without the difference of logarithms
-        vast = positive & ~both & (p >= 16.0) & (q >= 16.0)
-        start = inside(vast, z, 16.0)
-        share = inside(vast, m, 1.0) / start
-        change = where(vast, m * log(inside(vast, q, 17.0)) + start * log1p_minus(share)
-                       - 0.5 * log1p(share) + (g.rest[1] - g.rest[0]), change)
+    # Large numbers have nearly the same logarithms: m ln(z+m) + z (ln(1+r) - r) of r = m/z.
+    vast = positive & fit & ~both & (p >= 16.0) & (q >= 16.0)
+    start = inside(vast, z, 16.0)
+    share = inside(vast, m, 1.0) / start
+    change = where(vast, m * log(inside(vast, q, 17.0)) + start * log1p_minus(share)
+                   - 0.5 * log1p(share) + (g.rest[1] - g.rest[0]), change)
     value = where(near, close, exp(change) * g.signs[0] * g.signs[1])
     value = where(both & ~even(m), -value, value)
     edge = where(high & ~low, math.inf, where(low & ~high, 0.0, math.nan))
