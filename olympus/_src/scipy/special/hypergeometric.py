@@ -211,6 +211,8 @@ def hyp1f1_of(tol: float, a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
         value = where(cancels, _exact_series(0.25 * tol, cancels, c, q, inside(near, size, 0.0)),
                       value)
     lost = ~(most <= where(q < 0.0, by_format(size, 1e8, 2.0 ** 22), 64.0) * absolute(value))
+    if is_short(size):
+        lost = lost | (negative & (absolute(value) == math.inf))
     led = legal & ~far & (~near | lost) & (q > 0.0)
     long = led & pole(c) & (c < -1.0)
     led = led & ~long
