@@ -4,10 +4,12 @@ What is lowered for a TPU or GPU and has no kernels of theirs is compiled for th
 """
 
 import importlib.util
+import itertools
 
 import numpy as np
 import pytest
 import scipy.special as sp
+import special_sweep
 
 import olympus
 from olympus import lax
@@ -188,6 +190,47 @@ def test_hypergeometric_sums_keep_their_digits_on_accelerators():
     args = [np.random.default_rng(0).uniform(-2, 0.9, 20).astype(np.float32) for _ in range(4)]
     want = sp.hyp2f1(*(x.astype(np.float64) for x in args))
     np.testing.assert_allclose(here(special.hyp2f1, *args), want, rtol=1e-5)
+
+
+# By kind of operand (tools/special_sweep.py) ordinary numbers, and the ends.
+SIDES = (0.3, 1.0, 1.72, 2.5, 6.25, 9.5, 14.0, 23.5, 40.0, 75.0)
+OPERANDS = {
+    "r": (0.0, *SIDES, 300.0, 1e4, 1e20, *(-x for x in SIDES), -300.0, np.inf, -np.inf),
+    "p": (0.0, 1e-20, *SIDES, 300.0, 1e4, 1e20, np.inf, -0.5),
+    "q": (0.0, 1e-30, 1e-6, 0.1, 0.3, 0.5, 0.75, 0.97, 1.0, 2.0),
+    "n": (0.0, 1.0, 2.0, 3.0, 7.0, 12.0, 20.0, 33.0),
+    "o": (-6.5, -0.3, 0.0, 1e-6, *SIDES, 150.0), "s": (1e-3, 0.3, 0.5, 1.0, 2.5, 7.0, 19.0, 120.0),
+    "m": (-1e4, -3.0, 0.0, 1e-20, 0.3, 0.9, 0.999, 1.0), "i": (-1.0, -0.9, -0.3, 0.0, 0.5, 0.99),
+    "d": (0.3, 1.0, 4.5, 30.0, 1e3),
+}
+CASES = {case.name: case for case in special_sweep.CASES}
+QUICK = ("kv", "erfc", "ndtr", "expi", "gammaln", "beta", "factorial", "k1", "lambertw")
+
+
+@pytest.mark.parametrize("name", [
+    name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in CASES])
+def test_special_functions_of_float32_have_their_values_on_accelerators(name):
+    case = CASES[name]
+    points = list(itertools.product(*(OPERANDS[kind] for kind in case.kinds)))
+    if name == "hyp1f1":        # of b < 0 terms cancel, further out they leave the range
+        points = [xs for xs in points if xs[1] >= 0.3 and abs(xs[2]) <= 150]
+    chosen = np.random.default_rng(0).permutation(len(points))[:600]
+    xs = list(np.array(points, np.float32)[chosen].T)
+    value = olympus.jit(case.fun)
+    found, want = np.asarray(here(case.fun, *xs), np.float64), np.asarray(value(*xs), np.float64)
+    move = np.full(want.shape, 1e-36)       # by the last digits of the operands
+    with np.errstate(all="ignore"):
+        for i, kind in enumerate(case.kinds):
+            for side in (-np.inf, np.inf) if kind not in "n" else ():
+                near = [np.nextafter(x, np.float32(side)) if i == j else x
+                        for j, x in enumerate(xs)]
+                gap = np.abs(np.asarray(value(*near), np.float64) - want)
+                move = np.fmax(move, np.where(np.isfinite(gap), 16 * gap, 0.0))
+        right = np.abs(found - want) <= 1e-4 * np.abs(want) + move
+    right |= (found == want) | (np.isnan(found) & np.isnan(want))
+    wrong = [(*map(float, point), *pair) for *point, pair in zip(
+        *(x[~right] for x in xs), zip(found[~right], want[~right], strict=True), strict=True)]
+    assert not wrong, f"{len(wrong)} wrong, (*operands, found, on a CPU): {wrong[:8]}"
 
 
 @pytest.mark.parametrize("reduce, start", [(lax.max, -np.inf), (lax.min, np.inf)])

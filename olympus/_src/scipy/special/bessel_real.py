@@ -34,7 +34,7 @@ from .family import (
     Special, apply, by_format, horner, inside, log_half, normal, nowhere, operands, outside,
 )
 from .gammas import cos_pi, gammaln_above, sin_pi
-from .gauss import product
+from .hypergeometric import product
 
 # 1/Γ(1+μ) = even(μ²) - μ odd(μ²): its Taylor series (DLMF 5.7.1), computed with mpmath.
 _ODD = (

@@ -10,16 +10,17 @@ import numpy as np
 from ...base.typing import Array, ArrayLike
 from ...core.trace import typeof
 from ...jit.fused import fused
+from ...lax.special.series import is_short, log1p_minus
 from ...lax.special.zeta import zeta_p
 from ...numpy.arithmetic import absolute, maximum, minimum
 from ...numpy.creation import asarray
-from ...numpy.elementary import exp, expm1, rint
+from ...numpy.elementary import exp, expm1, log, rint
 from ...numpy.reductions import sum as sum_along
 from ...numpy.selection import where
 from ...numpy.trigonometry import sin
 from ...types import dtypes
 from ...types.shape import static_int
-from .family import Special, apply, even, inside, operands, outside, whole
+from .family import Special, apply, even, inside, log1p, operands, outside, whole
 from .gammas import digamma_p, gamma_p, gammaln_p, gammas, positive_beta, sin_pi, turned
 
 _STEPS = 24     # of products that are multiplied out
@@ -52,7 +53,14 @@ def _poch(tol: float, z: Array, m: Array) -> Array:
     close = (g.size[0] / g.size[1]) * (g.inverse[0] / g.inverse[1])
     positive = (p > 0.0) & (q > 0.0)
     near = positive & (p < 16.0) & (q < 16.0)
-    value = where(near, close, exp(g.logs[1] - g.logs[0]) * g.signs[0] * g.signs[1])
+    change = g.logs[1] - g.logs[0]
+    # Large numbers have nearly the same logarithms: m ln(z+m) + z (ln(1+r) - r) of r = m/z.
+    vast = positive & fit & ~both & (p >= 16.0) & (q >= 16.0)
+    start = inside(vast, z, 16.0)
+    share = inside(vast, m, 1.0) / start
+    change = where(vast, m * log(inside(vast, q, 17.0)) + start * log1p_minus(share)
+                   - 0.5 * log1p(share) + (g.rest[1] - g.rest[0]), change)
+    value = where(near, close, exp(change) * g.signs[0] * g.signs[1])
     value = where(both & ~even(m), -value, value)
     edge = where(high & ~low, math.inf, where(low & ~high, 0.0, math.nan))
     return where(counted, product, where(fit, value, edge))
@@ -79,7 +87,7 @@ def _continued(n: Array, k: Array, rest: Array) -> Array:
         over, s_low / math.pi, s_low / (s_top * (1.0 - low)))))
     continued = positive_beta(where(both | (one & over), 1.0 - low, where(one, 1.0 - top, low)),
                               where(both, 1.0 - high, where(one & over, top, high)))
-    return factor * continued.power(sign)
+    return continued.times(factor, sign)
 
 
 def _binom(tol: float, n: Array, k: Array) -> Array:
@@ -88,7 +96,8 @@ def _binom(tol: float, n: Array, k: Array) -> Array:
     counted = whole(other) & (other >= 0.0) & (other <= _STEPS)
     product = n * 0.0 + 1.0
     for j in range(_STEPS):
-        step = product * (n - (other - (j + 1.0))) / (j + 1.0)
+        step = product * (n - (other - (j + 1.0))) / (j + 1.0) if not is_short(n) else \
+            (product * 2.0 ** -40) * (n - (other - (j + 1.0))) / (j + 1.0) * 2.0 ** 40
         product = where(counted & (j < other), step, product)
     pole = whole(n) & (n < 0.0)
     counted = counted & ~pole & (absolute(n) < math.inf)

@@ -16,6 +16,7 @@ from ...lax.special.incomplete_beta import (
     beta_density_p, beta_value, betainc_slope_p, betaincc_p, regularized_incomplete_beta_p,
 )
 from ...lax.special.incomplete_gamma import igamma_p, igammac_p
+from ...lax.special.series import is_short, least_normal
 from ...numpy.arithmetic import absolute, maximum, minimum
 from ...numpy.elementary import exp, floor, sqrt
 from ...numpy.selection import where
@@ -100,7 +101,10 @@ def gdtrc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
 def _fdtr(tol: float, n: Any, d: ArrayLike, x: Array) -> Array:
     """I(n/2, d/2; w / (1+w)) of the odds w = n x / d."""
     w = n / d * where(x < 0.0, math.nan, x)
-    return beta_value(tol, 0.5 * n, 0.5 * d, _share(w), 1.0 / (1.0 + w))
+    share = _share(w)
+    if is_short(w):     # where it is less, its power of n/2 is 1
+        share = where((n < 1e-3) & (n > 0.0) & (x > 0.0), maximum(share, least_normal(w)), share)
+    return beta_value(tol, 0.5 * n, 0.5 * d, share, 1.0 / (1.0 + w))
 
 
 def _share(w: Array) -> Array:
@@ -280,6 +284,8 @@ def _stdtr(tol: float, df: Array, t: Array) -> Array:
     square = _square(s)
     near = square < 1.0
     x, y = nu / (nu + square), square / (nu + square)
+    if is_short(x):     # where it is less, its power of ν/2 is 1
+        x = maximum(x, least_normal(x))
     half = nu * 0.0 + 0.5
     part = 0.5 * beta_value(tol, where(near, half, 0.5 * nu), where(near, 0.5 * nu, half),
                             where(near, y, x), where(near, x, y))

@@ -12,7 +12,7 @@ from ...base.docstrings import complete_docstrings, described_like
 from ...base.typing import Array, ArrayLike, Axis
 from ...jit.fused import fused
 from ...lax.families import INEXACT
-from ...lax.special.series import log1p_minus
+from ...lax.special.series import is_short, log1p_minus
 from ...lax.transcendental import logistic
 from ...nn.activations import log_sigmoid, log_softmax as nn_log_softmax, softmax as nn_softmax
 from ...numpy.arithmetic import absolute, maximum, minimum
@@ -412,7 +412,13 @@ def _inverse(tol: float, y: Array, lmbda: Array, order: int = 0) -> Array:
     part = lmbda * y
     if not order:
         none = (part == 0.0) | (lmbda == 0.0)
-        return where(none, y, log1p(part) / outside(none, lmbda, 1.0))
+        level = log1p(part)
+        if is_short(y):     # of a product beyond the range
+            vast = part == math.inf
+            level = where(vast & (absolute(y) < math.inf) & (absolute(lmbda) < math.inf),
+                          log(absolute(inside(vast, y, 1.0)))
+                          + log(absolute(inside(vast, lmbda, 1.0))), level)
+        return where(none, y, level / outside(none, lmbda, 1.0))
     near = absolute(part) < 0.25
     small, z = inside(near, part, 0.0), outside(near, lmbda, 1.0)
     # y Σ (-λy)ⁿ / (n+1); of the k-th derivative in λ, n!/(n-k)! (-y)ᵏ (-λy)ⁿ⁻ᵏ.

@@ -108,7 +108,7 @@ def chebyshev(y: ArrayLike, coefficients: Sequence[float]) -> Any:
     return y * first - second + coefficients[0]
 
 
-def log_half(x: Any) -> Array:
+def log_half(x: Array) -> Array:
     """ln(x/2); in float32 half of the least number is none."""
     return -log(2.0 / x) if is_short(x) else log(0.5 * x)
 

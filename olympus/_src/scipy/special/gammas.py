@@ -149,7 +149,11 @@ def _gammaln_to_float32(x: Array) -> Array:
     sine = absolute(turn * horner(turn * turn, _SINE))
     above = where(size == math.inf, math.inf, above)
     below = x < 0.0
-    value = where(below, -above, above) - log(where(below, size * sine / (math.pi * u), u))
+    value = where(below, -above, above)
+    if is_short(x):     # in which the product of a small number and its sine is none
+        value = value - log(where(below, sine / u / math.pi, u)) - log(where(below, size, 1.0))
+    else:
+        value = value - log(where(below, size * sine / (math.pi * u), u))
     # An integer below 0 has the sine 0, whose logarithm is -inf.
     first = x < 1.5
     a = x - where(first, 1.0, 2.0)
@@ -274,7 +278,10 @@ def gammas(*xs: ArrayLike) -> Gammas:
     logs = (size - 0.5) * log(size) - size + _HALF_LOG_TWICE_PI + rest
     # Γ(-x) = -π / (x sin(πx) Γ(x))
     turn = where(whole(size), 1.0, sin_pi(size))
-    logs = where(every < 0.0, -log(size * absolute(turn) / math.pi) - logs, logs)
+    # In float32 the product of a small number and its sine is none.
+    turned_size = log(size) + log(absolute(turn) / math.pi) if is_short(size) else \
+        log(size * absolute(turn) / math.pi)
+    logs = where(every < 0.0, -turned_size - logs, logs)
     return Gammas(size, inverse, rest, logs, gamma_sign(0.0, every))
 
 
@@ -294,6 +301,14 @@ class PositiveBeta(NamedTuple):
         """The value to the power 1 or -1."""
         return where(self.near, where(sign > 0.0, self.close, 1.0 / self.close),
                      exp(sign * self.log))
+
+    def times(self, factor: Array, sign: Array) -> Array:
+        """The power times a number, also where in float32 one of both is beyond its range."""
+        if not is_short(factor):
+            return factor * self.power(sign)
+        half = exp(0.5 * sign * self.log)
+        close = where(sign > 0.0, factor * self.close, factor / self.close)
+        return where(self.near, close, factor * half * half)
 
     def logarithm(self) -> Array:
         return where(self.near, log(self.close), self.log)
@@ -329,16 +344,21 @@ def beta_of(tol: float, a: ArrayLike, b: ArrayLike, log_of: bool = False) -> Arr
     turn = sin_pi(turned(turned(p) + turned(q)))
     first, second = (where(m, sin_pi(v), 1.0) for m, v in ((one, p), (both, q)))
     sign = where(~one | (~both & ~over), 1.0, -1.0)
+    # In float32 one of two small divisors is the last.
+    last = where(one & ~both & over, q, 1.0) if is_short(s) else None
+    by = q if last is None else 1.0
     factor = where(~one, 1.0, where(both, math.pi * turn / (first * second * (1.0 - s)), where(
-        over, math.pi / (first * q), turn / first)))
+        over, math.pi / (first * by), turn / first)))
     continued = positive_beta(where(one & (both | over), 1.0 - p, where(one, 1.0 - s, p)),
                               where(both, 1.0 - q, where(one & over, s, q)))
     if log_of:
         value = where(one, log(absolute(factor)), 0.0) + sign * continued.logarithm()
+        value = value if last is None else value - log(last)
         end = -math.inf
     else:
         odd = finite & (b_ - 2.0 * floor(0.5 * b_) != 0.0)
-        value, end = factor * continued.power(sign) * where(odd, -1.0, 1.0), 0.0
+        value = continued.times(factor, sign)
+        value, end = (value if last is None else value / last) * where(odd, -1.0, 1.0), 0.0
     edge = where((a > 0.0) & (b > 0.0), end, where(pole & (a + b == a + b), math.inf, math.nan))
     return where(inner, value, edge)
 

@@ -13,11 +13,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ...base.typing import Array, ArrayLike
 from ...jit.fused import fused
-from ...lax.convert import bitcast_convert_type
 from ...lax.special.series import iterate
 from ...numpy.arithmetic import absolute, maximum, minimum
 from ...numpy.elementary import exp, floor, log, rint, sqrt
@@ -25,40 +22,9 @@ from ...numpy.joining import stack
 from ...numpy.selection import where
 from .family import Special, apply, by_format, even, inside, nowhere, whole
 from .gammas import digamma_of, gamma_sign, gammas
-from .hypergeometric import pole
+from .hypergeometric import exact_over, exact_sum, exact_times, pole
 
 _STEPS = 400_000
-
-
-# Twice the digits: sums of a number and its rounding error ---------------------------------------
-
-def _sum(x: Array, y: Array) -> tuple[Array, Array]:
-    s = x + y
-    t = s - x
-    return s, (x - (s - t)) + (y - t)
-
-
-def _halves(x: Array) -> tuple[Array, Array]:
-    # The bits of a float's upper half have exact products.
-    bits, low = (np.int64, 27) if x.dtype == np.float64 else (np.int32, 12)
-    high = bitcast_convert_type(bitcast_convert_type(x, bits) & bits(-1 << low), x.dtype)
-    return high, x - high
-
-
-def product(x: Array, y: Array) -> tuple[Array, Array]:
-    p, (a, b), (c, d) = x * y, _halves(x), _halves(y)
-    return p, ((a * c - p) + a * d + b * c) + b * d
-
-
-def _times(x: Sequence[Array], y: tuple[Array, ArrayLike]) -> tuple[Array, Array]:
-    p, e = product(x[0], y[0])
-    return _sum(p, e + (x[0] * y[1] + x[1] * y[0]))
-
-
-def _over(x: Sequence[Array], y: Sequence[Array]) -> tuple[Array, Array]:
-    q = x[0] / y[0]
-    p, e = product(q, y[0])
-    return _sum(q, ((x[0] - p) - e + x[1] - q * y[1]) / y[0])
 
 
 # The power series --------------------------------------------------------------------------------
@@ -87,14 +53,14 @@ def _exact_series(tol: float) -> Any:
     def step(i: Array, state: Sequence[Array], constants: Sequence[Array]
              ) -> tuple[Array, tuple[Array, Array, Array, Array]]:
         (term, rest, total, left), (a, b, c, x) = state, constants
-        above = _times(_sum(a, i), _sum(b, i))
-        above = _times(above, (x, 0.0))
-        low = _sum(c, i)
+        above = exact_times(exact_sum(a, i), exact_sum(b, i))
+        above = exact_times(above, (x, 0.0))
+        low = exact_sum(c, i)
         low = where(low[0] + low[1] == 0.0, 1.0, low[0]), low[1]
-        below = _times(low, (i + 1.0, 0.0))
-        term, rest = _over(_times((term, rest), above), below)
-        total, error = _sum(total, term)
-        total, left = _sum(total, error + left + rest)
+        below = exact_times(low, (i + 1.0, 0.0))
+        term, rest = exact_over(exact_times((term, rest), above), below)
+        total, error = exact_sum(total, term)
+        total, left = exact_sum(total, error + left + rest)
         return _again(tol, i, term, total, a, b, c, x), (term, rest, total, left)
     return step
 

@@ -11,16 +11,51 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ...base.typing import Array, ArrayLike
 from ...jit.fused import fused
-from ...lax.special.series import iterate
+from ...lax.convert import bitcast_convert_type
+from ...lax.special.series import is_short, iterate
 from ...numpy.arithmetic import absolute, maximum, minimum
 from ...numpy.elementary import exp, floor, log, sqrt
 from ...numpy.joining import stack
 from ...numpy.selection import where
-from .family import Special, apply, inside, nowhere
+from .family import Special, apply, by_format, inside, nowhere
 from .gammas import gammas
 
+# Twice the digits: sums of a number and its rounding error ---------------------------------------
+
+def exact_sum(x: Array, y: Array) -> tuple[Array, Array]:
+    s = x + y
+    t = s - x
+    return s, (x - (s - t)) + (y - t)
+
+
+def _halves(x: Array) -> tuple[Array, Array]:
+    # The bits of a float's upper half have exact products.
+    bits, low = (np.int64, 27) if x.dtype == np.float64 else (np.int32, 12)
+    high = bitcast_convert_type(bitcast_convert_type(x, bits) & bits(-1 << low), x.dtype)
+    return high, x - high
+
+
+def product(x: Array, y: Array) -> tuple[Array, Array]:
+    p, (a, b), (c, d) = x * y, _halves(x), _halves(y)
+    return p, ((a * c - p) + a * d + b * c) + b * d
+
+
+def exact_times(x: Sequence[Array], y: tuple[Array, ArrayLike]) -> tuple[Array, Array]:
+    p, e = product(x[0], y[0])
+    return exact_sum(p, e + (x[0] * y[1] + x[1] * y[0]))
+
+
+def exact_over(x: Sequence[Array], y: Sequence[Array]) -> tuple[Array, Array]:
+    q = x[0] / y[0]
+    p, e = product(q, y[0])
+    return exact_sum(q, ((x[0] - p) - e + x[1] - q * y[1]) / y[0])
+
+
+# Kummer's function -------------------------------------------------------------------------------
 
 def pole(x: Any) -> Any:
     return (x <= 0.0) & (x == floor(x))
@@ -63,7 +98,8 @@ def _value_step(tol: float) -> Any:
         term = term * (p * x / ((b + i) * (i + 1.0)))
         total = total + term
         # Terms of a small a grow before they fall.
-        grows = (p < 0.0) | (absolute((p + 1.0) * x) > absolute((b + i + 1.0) * (i + 2.0)))
+        q, k = b + i, i + 1.0
+        grows = (p < 0.0) | (q < 0.0) | (absolute((p + 1.0) * x) > absolute((q + 1.0) * (k + 1.0)))
         again = (absolute(term) > tol * absolute(total)) | (grows & (term != 0.0))
         return again, (term, total, maximum(most, absolute(term)))
     return step
@@ -74,6 +110,25 @@ def _series(tol: float, active: Array, a: Array, b: Array, x: Array) -> tuple[Ar
     one = x * 0.0 + 1.0
     _, value, most = iterate(_value_step(tol), active, (one, one, one), (a, b, x), 3000)
     return value, most
+
+
+def _exact_series(tol: float, active: Array, a: Array, b: Array, x: Array) -> Array:
+    """The series with twice the digits."""
+    def step(i: Array, state: Sequence[Array], constants: Sequence[Array]
+             ) -> tuple[Array, tuple[Array, Array, Array, Array]]:
+        (term, rest, total, left), (a, b, x) = state, constants
+        above = exact_times(exact_sum(a, i), (x, 0.0))
+        below = exact_times(exact_sum(b, i), (i + 1.0, 0.0))
+        term, rest = exact_over(exact_times((term, rest), above), below)
+        total, error = exact_sum(total, term)
+        total, left = exact_sum(total, error + left + rest)
+        p, q, k = a + i, b + i, i + 1.0
+        grows = (p < 0.0) | (q < 0.0) | (absolute((p + 1.0) * x) > absolute((q + 1.0) * (k + 1.0)))
+        return (absolute(term) > tol * absolute(total)) | (grows & (term != 0.0)), (
+            term, rest, total, left)
+
+    one, zero = x * 0.0 + 1.0, x * 0.0
+    return iterate(step, active, (one, zero, one, zero), (a, b, x), 3000)[2]
 
 
 def _stride(a: Array, b: Array, x: Array, end: Array) -> tuple[Array, Array]:
@@ -149,9 +204,15 @@ def hyp1f1_of(tol: float, a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     # Far out by Γ(b)/Γ(c) eˣ xᶜ⁻ᵇ Σ (b-c)ₖ (1-c)ₖ / (k! xᵏ) (DLMF 13.7.2), unless c is a pole.
     d = q - c
     far = legal & (size > 50.0 + 4.0 * (absolute(d) + 1.0) * (absolute(c) + 2.0)) & ~pole(c)
-    near = legal & ~far & (size < 700.0)
+    near = legal & ~far & (size < by_format(size, 700.0, 80.0))
     value, most = _series(tol, near, c, q, inside(near, size, 0.0))
-    lost = ~(most <= where(q < 0.0, 1e8, 64.0) * absolute(value))
+    if is_short(size):      # which has no digits to lose
+        cancels = near & (q < 0.0) & (most > 2.0 * absolute(value))
+        value = where(cancels, _exact_series(0.25 * tol, cancels, c, q, inside(near, size, 0.0)),
+                      value)
+    lost = ~(most <= where(q < 0.0, by_format(size, 1e8, 2.0 ** 22), 64.0) * absolute(value))
+    if is_short(size):
+        lost = lost | (negative & (absolute(value) == math.inf))
     led = legal & ~far & (~near | lost) & (q > 0.0)
     long = led & pole(c) & (c < -1.0)
     led = led & ~long
@@ -185,11 +246,11 @@ def hyp1f1_of(tol: float, a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
 def _hyp1f1_slope(tol: float, a: Array, b: Array, x: Array, operand: str) -> Array:
     """The derivative in a or b, for |x| < 700."""
     fine, legal, negative, c, q, size = _split(a, b, x)
-    near = legal & (size < 700.0)
+    near = legal & (size < by_format(size, 700.0, 80.0))
     _, in_a, in_b = _kummer(tol, near, c, q, inside(near, size, 0.0))
     power = exp(where(near & negative, -size, 0.0))
     value = where(negative, -in_a, in_a) if operand == "a" else where(negative, in_a + in_b, in_b)
-    value = where(size < 700.0, power * value, math.nan)
+    value = where(size < by_format(size, 700.0, 80.0), power * value, math.nan)
     return where(legal, value, where(fine, math.inf, math.nan))
 
 

@@ -12,7 +12,7 @@ from ...base.typing import Array, ArrayLike
 from ...jit.fused import fused
 from ...lax.arithmetic import complex as make_complex
 from ...lax.special.classical import erf_p
-from ...lax.special.series import iterate
+from ...lax.special.series import enough, iterate
 from ...numpy.arithmetic import absolute, imag, maximum, minimum, real
 from ...numpy.elementary import copysign, exp, floor, log, rint
 from ...numpy.selection import where
@@ -117,7 +117,8 @@ def _expi(tol: float, x: Array) -> Array:
     value = where(close, around, value)
     far = inside(x >= 40.0, x, 50.0)
     inverse = 1.0 / far
-    high = inverse * horner(inverse, [float(math.factorial(k)) for k in range(36)])
+    factorials = enough(x, [float(math.factorial(k)) for k in range(36)], 1 / 40)
+    high = inverse * horner(inverse, factorials)
     half = exp(0.5 * far)
     high = where(far < 1000.0, half * high * half, math.inf)
     value = where(negative, below, where(middle, value, high))

@@ -40,20 +40,27 @@ def rough_quantile(p: ArrayLike) -> Array:
     return (2.30753 + 0.27061 * t) / (1.0 + 0.99229 * t + 0.04481 * t * t) - t
 
 
-def _newton(value: Array, slope: Array, p: Array, sign: float, u: Array, old: Array
+def _newton(value: Array, slope: Array, p: Array, sign: float, u: Array, old: Array, rate: Array
             ) -> tuple[Array, Array]:
-    """(whether to go on, the next u): ln value = ln p, where ln value rises with sign u."""
+    """(whether to go on, the next u): ln value = ln p, where ln value rises with sign u.
+
+    `rate` is about how fast it does far out, where in float32 `slope` may be 0.
+    """
     least = by_format(value, _LEAST, least_normal(value))
     safe = maximum(value, least)
     gap = sign * log(safe / p)
     # In float32 the least probabilities times that are none.
-    step = gap * (safe / maximum(slope, least)) if is_short(value) else \
-        gap * safe / maximum(slope, least)
+    short = is_short(value)
+    step = gap * where(slope > least, safe / maximum(slope, least), 1.0 / (1.0 + rate)) if short \
+        else gap * safe / maximum(slope, least)
     # Towards the smaller probabilities a step may be too long.
     step = minimum(step, 2.0) if sign > 0 else maximum(step, -2.0)
     # Where it underflows: onwards, by less than what may have led there, lest that be repeated.
     lost = value < least
-    moved = where(lost, u + 0.25 * sign, u - step)
+    # In float32 it may lie next to the least numbers: half of the way back to where it did not.
+    back = where(sign * (old - u) > 0.0, 0.5 * (u + old), u + 0.25 * sign) if short \
+        else u + 0.25 * sign
+    moved = where(lost, back, u - step)
     moves = absolute(step) > by_format(u, 1e-15, 1e-7) * (1.0 + absolute(u))
     return lost | moves & (moved != old), moved
 
@@ -80,9 +87,10 @@ def gamma_inverse(tol: float, a: Array, p: Array, q: Array) -> Array:
             (u, old), (a, target) = state, constants
             x = exp(u)
             again, moved = _newton(function(tol, a, x), a * power_density(a, a, x), target, sign, u,
-                                   old)
+                                   old, absolute(x - a))
             return again, (moved, u)
-        return iterate(step, legal & side, (start, start + 1.0), (a, target), _STEPS)[0]
+        before = start + by_format(start, 1.0, -sign)
+        return iterate(step, legal & side, (start, before), (a, target), _STEPS)[0]
 
     low = solve(lower, gamma_lower, 1.0, maximum(u, by_format(a, -745.0, -86.0)))
     high = solve(~lower, gamma_upper, -1.0, minimum(u, by_format(a, 700.0, 88.0)))
@@ -120,13 +128,13 @@ def beta_logit(tol: float, a: Any, b: Any, p: Any, q: Any) -> Array:
         fit = (x > 0.0) & (y > 0.0)
         x, y = where(fit, x, 0.5), where(fit, y, 0.5)
         value, slope = beta_value(tol, k, l, x, y), beta_product(k, l, x, y)
-        again, moved = _newton(value, slope, target, 1.0, u, old)
+        again, moved = _newton(value, slope, target, 1.0, u, old, absolute(k * y - l * x))
         return again & fit, (where(fit, moved, u), u)
 
     u = maximum(u, by_format(u, -690.0, -86.0))
     # Of large k and l the normal logit does, where Newton's steps are all rounding.
     active = legal & (minimum(k, l) < 1e8) if is_short(u) else legal
-    u = iterate(step, active, (u, u + 1.0), (k, l, target), _STEPS)[0]
+    u = iterate(step, active, (u, u + by_format(u, 1.0, -1.0)), (k, l, target), _STEPS)[0]
     # Where x is too small for the function, it is the power.
     u = where(power < by_format(u, -650.0, -80.0), power, u)
     edge = where((a > 0.0) & (b > 0.0) & (p == 0.0), -math.inf,
