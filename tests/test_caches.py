@@ -770,7 +770,7 @@ CACHES = {
     ("base/code_reads.py", "all_reads"): "code | process | 4096",
     ("base/users.py", "_of_users"): "file, module | process | 4096",
     ("base/users.py", "impure"): "name | process | 4096",
-    ("core/captures.py", "_library"): "module | process | 4096",
+    ("core/walks.py", "_library"): "module | process | 4096",
     ("control/bodies.py", "_made"): "code | process | 4096 numbers",
     ("jit/stable_key.py", "software"): "none | process | one",
     # what is under way
