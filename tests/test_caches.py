@@ -13,6 +13,7 @@ import weakref
 from pathlib import Path
 
 import numpy as np
+import properties
 import pytest
 
 import olympus
@@ -27,6 +28,18 @@ from olympus.interpreters import mlir
 from olympus.lax import tan_p
 
 x3 = onp.array([0.5, 1.5, 2.5])
+
+
+@pytest.fixture(autouse=True)
+def quickly(monkeypatch):
+    """XLA compiles without optimisations: no test here is about its code."""
+    compile_, options = lib.compile, properties.unoptimised()
+
+    def compiled(*args, **kwargs):
+        return compile_(*args, **{**kwargs, "options": {**options, **(kwargs["options"] or {})}})
+
+    monkeypatch.setattr(lib, "compile", compiled)
+
 
 
 @olympus.custom_jvp
