@@ -41,8 +41,10 @@ INDICES: dict[str, tuple[Callable[[Any], Any], bool]] = {
     "mask": (lambda i: MASK, False), "traced": (lambda i: i, False),
     "ellipsis": (lambda i: (Ellipsis, 0), False),
 }
-NESTS = ("scan", "rows", "fori", "while", "until", "cond", "switch", "jit", "remat", "vmap", "map",
-         "shard_map")
+NESTS = ("scan", "rows", "stretches", "fori", "while", "until", "cond", "switch", "jit", "remat",
+         "vmap", "map", "shard_map")
+
+OF_ROWS = ("rows", "stretches", "vmap")
 
 
 def statements(rng: random.Random, depth: int, places: tuple[str, ...], nests: tuple[str, ...],
@@ -56,8 +58,8 @@ def statements(rng: random.Random, depth: int, places: tuple[str, ...], nests: t
     for _ in range(rng.randint(1, 3)):
         if depth and rng.random() < 0.55:
             kind = rng.choice([k for k in nests
-                               if "m" in places or k not in ("rows", "vmap")])
-            inner = places if kind not in ("rows", "vmap") else (
+                               if "m" in places or k not in OF_ROWS])
+            inner = places if kind not in OF_ROWS else (
                 *[p for p in places if p != "m"], "row")
             inner = ("row",) if kind == "vmap" else inner
             shared = outside and kind not in ("until", "cond", "switch", "vmap")
@@ -148,9 +150,9 @@ class OnRefs:
 
         if kind == "scan":
             lax.scan(lambda c, j: (c, body(j)), 0, onp.arange(3, dtype=onp.int32))
-        elif kind == "rows":
+        elif kind in ("rows", "stretches"):
             lax.scan(lambda c, row: (c + 1, body(c, {**places, "row": row})), onp.int32(0),
-                     places["m"])
+                     places["m"], checkpoint=None if kind == "rows" else 2)
         elif kind == "fori":
             lax.fori_loop(0, 2, lambda j, c: (body(j), c)[1], 0)
         elif kind == "while":
@@ -231,10 +233,10 @@ class OnArrays:
                 copy = dict(places)
                 self.run(blocks[0], copy, onp.int32(j))
                 places.update({k: onp.where(going, copy[k], x) for k, x in places.items()})
-        elif kind in ("rows", "vmap"):
+        elif kind in OF_ROWS:
             for j in range(3):
                 inner = {"row": places["m"][j]}
-                if kind == "rows":
+                if kind != "vmap":
                     inner |= {k: v for k, v in places.items() if k not in ("m", "row")}
                 self.run(blocks[0], inner, onp.int32(j))
                 places["m"] = places["m"].at[j].set(inner.pop("row"))

@@ -424,3 +424,18 @@ def test_auxiliary_data_of_a_users_class_is_made_outside_of_the_transformation(d
 
     assert outer(3.0) == olympus.jit(outer)(3.0) == 4
     assert olympus.grad(outer)(3.0) == 1
+
+
+@pytest.mark.parametrize("part, expected", [
+    (lambda x: olympus.lax.dynamic_slice(x, (np.int32(1),), (2,)), [261, 262, 262, 261]),
+    (lambda x: x[onp.array([1, 1, 2])], [261, 263, 262, 261])], ids=["slice", "gather"])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_four_terms_of_16_bits_of_which_one_is_of_a_part_are_summed_in_float32(
+        part, expected, dtype):
+    """`add` refused a sum in float32 beside the cotangent of a slice in bfloat16."""
+    def f(x):
+        return part(x).sum() + x.sum() + (4 * x).sum() + (256 * x).sum()
+
+    x = onp.arange(4, dtype=dtype)
+    found = [olympus.grad(f)(x), olympus.jit(olympus.grad(f))(x)]
+    assert [y.tolist() for y in found] == [onp.array(expected, dtype).tolist()] * 2

@@ -147,6 +147,20 @@ def test_out_sharding_may_be_the_one_that_the_type_of_an_unspread_array_has():
         assert make().shape == olympus.jit(make)().shape == (3,)
 
 
+@pytest.mark.parametrize("x64", [False, True])
+def test_integers_between_traced_integers_are_rounded_down_exactly(x64):
+    with olympus.enable_x64(x64):
+        for num, start, stop in [(49, 0, 98), (49, 343, 0), (98, 2, 0), (7, -5, 20), (2, 3, 9),
+                                 (3, -2**31, 2**31 - 1)]:
+            for endpoint in (True, False):
+                found = olympus.jit(lambda a, b: onp.linspace(a, b, num, endpoint, dtype=int))(
+                    start, onp.array([stop, start], "int32"))
+                steps = num - endpoint
+                expected = [start + (stop - start) * k // steps for k in range(num)]
+                assert found.tolist() == [[e, start] for e in expected]
+                assert found.dtype == (onp.int64 if x64 else onp.int32)
+
+
 def test_linspace_of_integers_is_numpys():
     """Computed in float32, 58 of 2,975 small calls came out one too small."""
     for start, stop, num in itertools.product(range(-7, 8), range(-7, 8), (0, 1, 2, 5, 8, 12)):

@@ -563,3 +563,19 @@ def test_logaddexp_where_nothing_is_known_of_the_difference():
             close(jvp(lambda x: f(x, y), (x,), (1.0,))[1], slopes[0])
             close(jvp(lambda y: f(x, y), (y,), (1.0,))[1], slopes[1])
     close(grad(grad(onp.logaddexp))(0.0, 0.0), 0.25)
+
+
+@pytest.mark.parametrize("decorator", [olympus.custom_vjp, olympus.custom_jvp])
+def test_an_error_in_the_body_of_a_function_with_rules_names_that_function(decorator):
+    def power(x, n):
+        return x ** int(n)
+
+    f = decorator(power)
+    if decorator is olympus.custom_vjp:
+        f.defvjp(lambda x, n: (f(x, n), ()), lambda _, g: (g, None))
+    else:
+        f.defjvp(lambda primals, tangents: (f(*primals), tangents[0]))
+    with pytest.raises(olympus.errors.ConcretizationTypeError) as info:
+        jit(f)(3., 2.)
+    assert "tracing the function power" in " ".join(str(info.value).split())
+    assert "<unknown>" not in str(info.value)

@@ -10,6 +10,7 @@ import pytest
 
 import olympus
 import olympus.numpy as onp
+from olympus import lax
 
 PARAMETERS = {"dtype", "new_dtype", "index_dtype", "preferred_element_type", "out_dtype"}
 NARROW = {"float64": "float32", "int64": "int32", "uint64": "uint32", "complex128": "complex64"}
@@ -146,3 +147,67 @@ def test_scalar_types_have_subclasses_that_make_the_same_arrays():
     assert StepType(3).dtype == np.int8 and isinstance(np.int8(1), StepType)
     assert StepType == onp.int8 == StepType and StepType != onp.int16
     assert {StepType: 1}[onp.int8] == 1 and repr(StepType).endswith(".StepType")
+
+
+OF_64_BITS = {
+    "arctanh": (onp.arctanh, (np.array([0.1, -0.7]),)),
+    "a product of two widths": (lambda x: lax.dot(
+        x, x.astype(np.float32), preferred_element_type=np.float64), (np.eye(3) / 3,)),
+    "places": (lambda x: onp.nonzero(x > 0.5, size=3)[0], (np.linspace(0, 1, 7),)),
+    "a matrix's logarithm": (olympus.scipy.linalg.logm, (np.array([[2.0, 0.3], [0.1, 1.5]]),)),
+    "within a loop": (lambda x: lax.fori_loop(
+        0, 2, lambda _, c: onp.arctanh(c / 3), x), (np.array([0.1, -0.7]),)),
+}
+
+
+@pytest.mark.parametrize("name", OF_64_BITS)
+def test_what_was_traced_with_x64_is_lowered_without_it_alike(name):
+    """Regression: rules narrowed numbers as they were lowered: a TypeError, or float32's digits."""
+    fun, args = OF_64_BITS[name]
+    with olympus.enable_x64(True):
+        traced = olympus.jit(lambda *xs: fun(*xs)).trace(*args)
+    lowered = traced.lower()
+    assert "f64>" in lowered.as_text()
+    with olympus.enable_x64(True):
+        within = olympus.jit(fun).lower(*args)
+        for found, want in zip(*map(olympus.tree.leaves, (
+                lowered.compile()(*args), within.compile()(*args))), strict=True):
+            assert found.dtype == want.dtype
+            np.testing.assert_array_equal(found, want)
+
+
+def test_a_part_of_a_jitted_function_with_x64_computes_in_float64():
+    def inner(x):
+        with olympus.enable_x64(True):
+            return onp.arctanh(x.astype(np.float64)).astype(np.float32)
+
+    assert float(olympus.jit(inner)(np.float32(0.5))) == np.float32(np.arctanh(0.5))
+
+
+def test_arrays_made_with_x64_have_their_types_without_it_and_again_with_it():
+    """Regression: the modulus was of float32, an MLIRError, and stayed that for its shape."""
+    with olympus.enable_x64(True):
+        x, z = onp.array([[-1.0, 2.0, 7.0]]), onp.array([[3 + 4j, 1j]])
+    for _ in range(2):
+        for given, fun in ((x, abs), (z, abs), (z, onp.real), (z, onp.imag), (z, onp.conj),
+                           (x, lambda x: lax.linalg.svd(x, compute_uv=False)),
+                           (x[:, :1], lambda x: lax.linalg.eigh(x)[1])):
+            assert fun(given).dtype.itemsize == (16 if fun is onp.conj else 8), fun
+        np.testing.assert_array_equal(abs(z), [[5.0, 1.0]])
+        np.testing.assert_array_equal(olympus.grad(lambda v: abs(v).sum())(x), np.sign(x))
+        with olympus.enable_x64(True):
+            assert abs(x).dtype == onp.imag(z).dtype == np.float64
+
+
+def test_a_mapped_function_with_a_part_in_float64_computes_that_in_it():
+    @olympus.jit
+    def inner(x):
+        with olympus.enable_x64(True):
+            return onp.abs(onp.sin(x.astype(np.float64))).astype(np.float32)
+
+    x = np.linspace(-1, 1, 6, dtype=np.float32)
+    want = abs(np.sin(x.astype(float)))
+    np.testing.assert_allclose(olympus.vmap(inner)(x), want, rtol=1e-7)
+    np.testing.assert_allclose(olympus.vmap(olympus.grad(inner))(x), np.sign(x) * np.cos(x),
+                               rtol=1e-6)
+    np.testing.assert_allclose(olympus.jit(olympus.vmap(inner))(x), want, rtol=1e-7)

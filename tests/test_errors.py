@@ -4,6 +4,7 @@ Every message is `operation: what was given; what is required; what to do`, so m
 the operation and the value given.
 """
 
+import gc
 import re
 import subprocess
 import sys
@@ -396,6 +397,38 @@ def test_a_list_that_has_itself_in_it_as_the_first_argument_in_a_process():
     assert [line.split(" is ")[0] for line in done.stdout.splitlines() if ": " in line] == [
         *(f"{name}: operand 0" for name in ("sum", "norm", "sin")), "jit: <lambda>: the tree"], (
             done.stderr)
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_a_collection_while_a_list_that_has_itself_in_it_is_refused_loses_no_name(place):
+    """It drops the error that C++ has set: the function's own flattening raises it again."""
+    f = olympus.jit(lambda x: x)
+    gc.collect()
+    kept = []
+    while gc.get_count()[0] < gc.get_threshold()[0] - place:
+        kept.append([])
+    with pytest.raises(RecursionError, match=r"^jit: <lambda>: the tree"):
+        f(CYCLE)
+
+
+@pytest.mark.parametrize("call", [
+    lambda x: olympus.jit(lambda x: x).lower(x),
+    lambda x: olympus.jit(lambda x: x).lower(1.0).compile()(x),
+    lambda x: olympus.vmap(lambda x: x)(x), lambda x: olympus.grad(lambda x: x)(x),
+    lambda x: olympus.jvp(lambda x: x, (x,), (x,)), lambda x: olympus.vjp(lambda x: x, x),
+    lambda x: olympus.linear_transpose(lambda x: x, x),
+    lambda x: olympus.eval_shape(lambda x: x, x), lambda x: olympus.make_olympuspr(lambda x: x)(x),
+], ids=["lower", "compiled", "vmap", "grad", "jvp", "vjp", "linear_transpose", "eval_shape",
+        "make_olympuspr"])
+def test_arguments_that_cannot_be_flattened_are_refused_by_the_name_of_who_takes_them(
+        call, request):
+    name = {"lower": "jit: <lambda>", "compiled": "jit: <lambda>"}
+    what = request.node.callspec.id
+    for given in (CYCLE, {1: 2.0, "a": 3.0}):
+        with pytest.raises((RecursionError, ValueError)) as caught:
+            call(given)
+        assert (str(caught.value).startswith(name.get(what, what) + ":")
+                or type(given) is dict and what == "compiled")      # C++ refuses that one
 
 
 CYCLIC = """

@@ -1,5 +1,7 @@
 """`jit(guards=…)`: what a traced function read besides its arguments, and has changed, is told."""
 
+import argparse
+import collections
 import functools
 import itertools
 import types
@@ -47,7 +49,21 @@ class Slotted:
         self.rate = rate
 
 
+class Mapped(collections.UserDict):
+    pass
+
+
 model, slotted = Model(), Slotted(1.0)
+NAME = "bias"
+args, space = argparse.Namespace(rate=1.0), types.SimpleNamespace(rate=1.0)
+chained, mapped = collections.ChainMap({"rate": 1.0}), Mapped(rate=1.0)
+
+
+def shift_of(x):
+    try:
+        return x.shift
+    except AttributeError:
+        return 0.0
 
 
 def helper(x):
@@ -134,6 +150,39 @@ WAYS = {
                             "the global offset was 0.0 and is now 1.0", 2.0, 3.0),
     "an object's class": (lambda x: model.step(x), lambda: setattr(model, "__class__", Doubled),
                           "the global model (its class) was Model and is now Doubled", 2.0, 4.0),
+    "an attribute by the name that a global has": (
+        lambda x: x + getattr(model, NAME), lambda: setattr(model, "bias", 1.0),
+        "the global model.bias was 0.0 and is now 1.0", 2.0, 3.0),
+    "attributes by names in a loop": (
+        lambda x: x + sum(getattr(model, name) for name in ("bias", "bias")),
+        lambda: setattr(model, "bias", 1.0), "the global model.bias was 0.0 and is now 1.0",
+        2.0, 4.0),
+    "an attribute by a key": (
+        lambda x: x + sum(getattr(model, name) for name in {"bias": 0}),
+        lambda: setattr(model, "bias", 1.0), "the global model.bias was 0.0 and is now 1.0",
+        2.0, 3.0),
+    "an attribute that was absent": (
+        lambda x: x + getattr(model, "shift", 0.0), lambda: setattr(model, "shift", 1.0),
+        "the global model.shift was absent and is now 1.0", 2.0, 3.0),
+    "an attribute that was asked for": (
+        lambda x: x + 1 if hasattr(model, "shift") else x, lambda: setattr(model, "shift", 1.0),
+        "the global model.shift was absent and is now 1.0", 2.0, 3.0),
+    "an attribute whose absence is caught": (
+        lambda x: x + shift_of(model), lambda: setattr(model, "shift", 1.0),
+        "the global model.shift was absent and is now 1.0", 2.0, 3.0),
+    "a global that was absent": (
+        lambda x: x + globals().get("later", 0.0), lambda: in_globals(later=1.0),
+        "the global later was absent and is now 1.0", 2.0, 3.0),
+    "arguments of a program": (lambda x: x * args.rate, lambda: setattr(args, "rate", 2.0),
+                               "the global args.rate was 1.0 and is now 2.0", 2.0, 4.0),
+    "a namespace": (lambda x: x * space.rate, lambda: setattr(space, "rate", 2.0),
+                    "the global space.rate was 1.0 and is now 2.0", 2.0, 4.0),
+    "a mapping of the standard library": (
+        lambda x: x * chained["rate"], lambda: chained.update(rate=2.0),
+        "the global chained.maps[0]['rate'] was 1.0 and is now 2.0", 2.0, 4.0),
+    "a mapping derived from it": (
+        lambda x: x * mapped["rate"], lambda: mapped.update(rate=2.0),
+        "the global mapped.data['rate'] was 1.0 and is now 2.0", 2.0, 4.0),
     "a function called": (lambda x: helper(x), lambda: in_globals(offset=1.0),
                           "the global offset was 0.0 and is now 1.0", 2.0, 3.0),
     "a jitted function called": (outermost, lambda: in_globals(offset=1.0),
@@ -169,6 +218,8 @@ def as_written():
     Model.factor, slotted.rate = 1.0, 1.0
     model.__class__ = Model
     model.__dict__.pop("factor", None)
+    model.__dict__.pop("shift", None)
+    args.rate = space.rate = chained["rate"] = mapped["rate"] = 1.0
     model.bias = model.unread = 0
     model.bias = 0.0
     rates[:] = [1.0, [2.0]]
@@ -178,6 +229,7 @@ def as_written():
     before = dict(globals())
     in_globals(offset=0.0, table=onp.zeros(2))
     yield
+    globals().pop("later", None)
     globals().update(before)
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from quantised import Rows, X, dequantise, quantise
 
 import olympus
 import olympus.numpy as onp
@@ -333,3 +334,62 @@ def test_two_rules_for_one_cotangent_are_refused():
 
     with pytest.raises(AttributeError, match="`vjp_bwd` and `vjp_bwd_retval` given"):
         Both(1.0, 2.0)
+
+
+@olympus.custom_vjp
+def straight_through(x):
+    return quantise(x)
+
+
+straight_through.defvjp(lambda x: (straight_through(x), None), lambda _, ct: (2 * ct,))
+
+
+@olympus.custom_jvp
+def requantised(q):
+    return quantise(2 * dequantise(q))
+
+
+requantised.defjvp(lambda p, t: (requantised(*p), 3 * t[0]))
+
+
+@olympus.custom_vjp
+def weighted(q, x):
+    return dequantise(q) * x
+
+
+weighted.defvjp(lambda q, x: (weighted(q, x), (q, x)),
+                lambda res, ct: (ct * res[1], ct * dequantise(res[0])))
+
+
+@pytest.mark.parametrize("name", ["straight_through", "requantised", "weighted", "scanned"])
+def test_custom_rules_of_mapped_values(name):
+    """Regression: their derivatives around vmap were refused; values that custom functions
+    returned were mapped along no axis that their type knows, and compared as arrays under jit.
+    """
+    loss = {
+        "straight_through": lambda x: (dequantise(straight_through(onp.sin(x))) ** 2).sum(),
+        "requantised": lambda x: (dequantise(requantised(quantise(x))) ** 2).sum(),
+        "weighted": lambda x: weighted(quantise(x), onp.cos(x)).sum(),
+        "scanned": lambda x: lax.scan(lambda c, _: (dequantise(straight_through(onp.sin(c))), None),
+                                      x, None, length=2)[0].sum()}[name]
+    xs = onp.stack([onp.asarray(X), 2 * onp.asarray(X)])
+    slopes = onp.stack([olympus.grad(loss)(x) for x in xs])
+    for mapped in (olympus.vmap(loss), olympus.jit(olympus.vmap(loss)),
+                   olympus.vmap(olympus.jit(loss))):
+        np.testing.assert_allclose(
+            mapped(xs), onp.stack([loss(x) for x in xs]), rtol=1e-5, atol=1e-5)
+        slope = olympus.grad(lambda x, mapped=mapped: mapped(x).sum())
+        for f in (slope, olympus.jit(slope), olympus.vmap(olympus.grad(loss))):
+            np.testing.assert_allclose(f(xs), slopes, rtol=1e-5, atol=1e-5)
+    along_1 = lambda x: olympus.vmap(loss, in_axes=1)(x).sum()
+    np.testing.assert_allclose(olympus.grad(along_1)(onp.swapaxes(xs, 0, 1)),
+                               onp.swapaxes(slopes, 0, 1), rtol=1e-5, atol=1e-5)
+
+
+def test_a_shared_value_gets_the_sum_of_cotangents_by_a_custom_rule():
+    q, xs = quantise(onp.asarray(X)), onp.stack([onp.asarray(X), 2 * onp.asarray(X)])
+    total = lambda q: olympus.vmap(lambda x: weighted(q, x))(xs).sum()
+    np.testing.assert_allclose(olympus.grad(total)(q), xs.sum(0), rtol=1e-5, atol=1e-5)
+    both = lambda q: olympus.vmap(weighted, in_axes=(Rows(), 0), axis_size=2)(q, xs).sum()
+    slope = olympus.jit(olympus.grad(both))(quantise(xs))
+    np.testing.assert_allclose(slope, xs, rtol=1e-5, atol=1e-5)

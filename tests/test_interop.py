@@ -354,3 +354,20 @@ def test_a_list_of_another_librarys_numbers():
     """Regression: its dtype was not understood, as if it had been given."""
     found = onp.array([OtherTensor(), OtherTensor()])
     np.testing.assert_array_equal(found, np.stack([np.asarray(Converts())] * 2))
+
+
+class WithoutNumpy(Exported):
+    """As a tensor of bfloat16: NumPy's conversion refuses it, DLPack does not."""
+
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError("Got unsupported ScalarType BFloat16")
+
+
+@pytest.mark.parametrize("kind", [Exported, WithoutNumpy])
+def test_a_list_of_arrays_that_only_dlpack_hands_over(kind):
+    found = onp.array([[kind(X), X], (X, kind(X))])
+    np.testing.assert_array_equal(found, np.array([[X, X], [X, X]]))
+    half = onp.asarray(X, onp.bfloat16)
+    assert onp.array([kind(half), kind(half)]).dtype == onp.bfloat16
+    with pytest.raises(ValueError, match="equal shapes"):
+        onp.array([kind(X), kind(X[0])])

@@ -58,6 +58,21 @@ def test_names_that_are_not_here_are_numpys_and_scipys():
     assert not hasattr(olympus, "foo") and not hasattr(onp, "__wrapped__")
 
 
+@pytest.mark.parametrize("module, name, home", [
+    ("olympus", "float32", "numpy"), ("olympus", "Tracer", "core"), ("olympus.lax", "eigh", "lax.linalg"),
+    ("olympus.numpy", "eigh", "numpy.linalg"), ("olympus.lax", "matmul", "numpy"),
+    ("olympus.nn", "logit", "scipy.special"), ("olympus.random", "logsumexp", "nn")])
+def test_a_name_of_another_public_module_is_found_there(module, name, home):
+    assert hint_for(module, name) == f"use olympus.{home}.{name}"
+    assert resolve(f"olympus.{home}.{name}") is not None
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_name_that_numpy_drops_is_missing_without_numpys_warning():
+    for name in ("object", "str", "long_", "unicode"):
+        assert not hasattr(onp, name)
+
+
 SCIPY = """
     cluster.vq fft integrate interpolate linalg ndimage optimize signal signal.windows sparse
     sparse.linalg special spatial spatial.transform stats

@@ -111,6 +111,19 @@ PAD = [
 ]
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "bool"])
+def test_an_integer_ramp_of_padding_misses_no_integer(dtype):
+    values = np.array([[0, 4, 7], [100, 1, 50]]).astype(dtype)
+    for width in (1, 3, 7, 49):
+        for end in (0, 9, 98):
+            expected = np.pad(values, width, mode="linear_ramp", end_values=end)
+            found = onp.pad(values, width, mode="linear_ramp", end_values=end)
+            np.testing.assert_array_equal(found, expected, strict=True)
+    first, last = -2**31, 2**31 - 1     # farther apart than int32 can say
+    found = onp.pad(np.array([last], np.int32), (3, 0), mode="linear_ramp", end_values=first)
+    assert found.tolist() == [first + (last - first) * k // 3 for k in range(3)] + [last]
+
+
 def assert_same(found, expected):
     """Structure, shapes and values."""
     if isinstance(expected, (list, tuple)):

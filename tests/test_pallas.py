@@ -314,12 +314,39 @@ def test_gradients_do_not_see_the_padding_of_the_last_block():
     assert olympus.jvp(back, (x[1],), (x[0],))[1][0].tolist() == (2 * x[0]).tolist()
 
 
+def test_gradients_see_the_same_mask_in_the_padding():
+    # A mask's padding repeated its last element, so that gradients counted the padding, too.
+    def kernel(kept, x, o):
+        o[...] = onp.where(kept[...] == 1, x[...] ** 2, 0).sum(keepdims=True)
+    block = pl.BlockSpec((2,), lambda i: (i,))
+    x, kept = onp.array([1., 2., 3.]), onp.array([1, 0, 1])
+    for mask in (kept, kept == 1, kept.astype("int8")):
+        run = called(kernel, out(2), grid=2, in_specs=[block] * 2,
+                     out_specs=pl.BlockSpec((1,), lambda i: (i,)))
+        value, slope = olympus.value_and_grad(lambda x: run(mask, x).sum())(x)
+        assert value == 10 and slope.tolist() == [2, 0, 6]
+        assert olympus.jvp(lambda x: run(mask, x).sum(), (x,), (x,)) == (10, 20)
+
+
 def test_padding_of_elements_in_front():
     def kernel(x, o):
         o[...] = x[...]
     found = called(kernel, out(6), in_specs=[pl.BlockSpec((pl.Element(6, (1, 1)),), lambda: (0,))])(
         np.arange(4, dtype=F32))
     np.testing.assert_array_equal(found, [np.nan, 0, 1, 2, 3, np.nan])
+
+
+def test_empty_arrays_are_one_block():
+    def kernel(x, o):
+        o[...] = x[...] * 2
+    whole = pl.BlockSpec((0, 4), lambda: (0, 0))
+    for specs in ({}, {"in_specs": [whole], "out_specs": whole}):
+        f = called(kernel, out(0, 4), **specs)
+        assert f(onp.zeros((0, 4))).shape == olympus.grad(lambda x, f=f: f(x).sum())(
+            onp.zeros((0, 4))).shape == (0, 4)
+        assert olympus.vmap(f)(onp.zeros((3, 0, 4))).shape == (3, 0, 4)
+    with pytest.raises(ValueError, match="the block size 0 given for args"):
+        called(kernel, out(4), in_specs=[pl.BlockSpec((0,), lambda: 0)])(onp.zeros(4))
 
 
 def test_bounded_slices():

@@ -10,7 +10,7 @@ import pytest
 
 import olympus
 import olympus.numpy as onp
-from olympus.experimental import pallas as pl
+from olympus.experimental import checkify, pallas as pl
 from olympus.experimental.pallas import mosaic_gpu, tpu as pltpu, triton
 
 
@@ -384,8 +384,36 @@ def test_memory_may_begin_as_zero() -> None:
 def test_mistakes_in_interpret_params(options: Any, match: str) -> None:
     with pytest.raises(ValueError, match=match):
         pltpu.InterpretParams(**options)
-    with pytest.warns(UserWarning, match="detect_races=True has no effect"):
+    with pytest.warns(UserWarning, match="detect_races=True has no effect.*jit.checks="):
         pltpu.InterpretParams(detect_races=True)
+
+
+@pytest.mark.parametrize(("acts", "words"), [
+    ("start wait", None), ("start start wait wait", None),
+    ("wait", "counts 0 where 8 are waited for.*would wait for ever"),
+    ("start wait wait", "counts 0 where 8"), ("start", "pallas_call: semaphores end at 16; 0 is"),
+    ("scoped start", r"run_scoped: semaphores end at \[0 8\]"), ("scoped start wait", None)])
+def test_semaphores_are_looked_at_in_checked_programs(acts: str, words: str | None) -> None:
+    def kernel(x: Any, o: Any, sem: Any) -> None:
+        def move(sem: Any) -> None:
+            copy = pltpu.make_async_copy(x, o, sem)
+            for act in acts.removeprefix("scoped ").split():
+                getattr(copy, act)()
+        if acts.startswith("scoped"):
+            pl.run_scoped(lambda sems: move(sems.at[1]), pltpu.SemaphoreType.DMA((2,)))
+        else:
+            move(sem)
+
+    run = pl.pallas_call(kernel, olympus.ShapeDtypeStruct((2,), onp.float32), grid=2,
+                         scratch_shapes=[pltpu.SemaphoreType.DMA], interpret=True)
+    x = onp.array([1., 2.])
+    for f in (run, lambda x: olympus.vmap(run)(x[None])[0]):
+        checked = olympus.jit(f, checks={"user"})
+        if words is None:
+            assert checked(x).tolist() == [1, 2]
+        else:
+            with pytest.raises(checkify.OlympusRuntimeError, match=words):
+                checked(x)
 
 
 # Numbers of few bits, random rounding -------------------------------------------------------------

@@ -110,6 +110,56 @@ def test_operations_of_convolutions_are_on_numbers_not_on_padding():
     assert found.products == {"f32": 2.0 * 2 * 3 * 4 * (3 * 8 - 2) ** 2}
 
 
+def test_a_fusion_that_slices_what_it_computed_moves_the_slices_only():
+    """Each gate of an LSTM counted the products of all four."""
+    body = """%gate (p: f32[4,64,256], q: f32[64,256]) -> f32[64,64] {
+  %p = f32[4,64,256]{2,1,0} parameter(0)
+  %q = f32[64,256]{1,0} parameter(1)
+  %zero = f32[] constant(0)
+  %sum = f32[64,256]{1,0} reduce(%p, %zero), dimensions={0}, to_apply=%add
+  %z = f32[64,256]{1,0} add(%sum, %q)
+  %first = f32[64,64]{1,0} slice(%z), slice={[0:64], [0:64]}
+  %other = f32[64,64]{1,0} slice(%z), slice={[0:64], [64:128]}
+  ROOT %out = f32[64,64]{1,0} multiply(%first, OTHER)
+}
+
+ENTRY %main (a: f32[4,64,256], b: f32[64,256]) -> f32[64,64] {
+  %a = f32[4,64,256]{2,1,0} parameter(0)
+  %b = f32[64,256]{1,0} parameter(1)
+  ROOT %f = f32[64,64]{1,0} fusion(%a, %b), kind=kLoop, calls=%gate
+}
+"""
+    out, whole = 4 * 64 * 64, 4 * 64 * 256
+    for other, share in (("%first", 1 / 4), ("%other", 1 / 2)):
+        assert hlo.read(body.replace("OTHER", other)).bytes == 5 * share * whole + out
+
+
+def test_a_fusion_of_several_results_moves_the_slices_that_it_writes_in_place():
+    """A step of an LSTM's scan counted the whole arrays of all steps, on TPUs."""
+    text = """%gates (p: WHOLE) -> (WHOLE, PART, WHOLE) {
+  %p = WHOLE parameter(0)
+  %q = WHOLE parameter(1)
+  %x = PART parameter(2)
+  %i = s32[] parameter(3)
+  %y = PART tanh(%x)
+  %first = WHOLE dynamic-update-slice(%p, %x, %i, %i, %i)
+  %second = WHOLE dynamic-update-slice(%q, %y, %i, %i, %i)
+  ROOT %out = (WHOLE, PART, WHOLE) tuple(%first, %y, %second)
+}
+
+ENTRY %main (p: WHOLE) -> (WHOLE, PART, WHOLE) {
+  %p = WHOLE parameter(0)
+  %q = WHOLE parameter(1)
+  %x = PART parameter(2)
+  %i = s32[] parameter(3)
+  ROOT %f = (WHOLE, PART, WHOLE) fusion(%p, %q, %x, %i), kind=kLoop, calls=%gates
+}
+"""
+    for name, sizes in (("WHOLE", "256,64,64"), ("PART", "1,64,64")):
+        text = text.replace(name, f"f32[{sizes}]{{2,1,0}}")
+    assert hlo.read(text).bytes == 4 * 4 * 64 * 64 + 4     # x, three results, the index
+
+
 def test_products_of_libraries_count():
     text = """ENTRY %main (a: f32[8,16], b: f32[16,4]) -> f32[8,4] {
   %a = f32[8,16]{1,0} parameter(0)

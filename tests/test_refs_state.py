@@ -11,7 +11,7 @@ from olympus.extend.state import (
     AccumEffect, ReadEffect, RefEffect, WriteEffect, discharge_state, for_loop, run_state,
 )
 from olympus.random import fold_in, key, key_data, uniform
-from olympus.ref import addupdate, new_ref
+from olympus.ref import addupdate, new_ref, swap
 
 X = onp.array([0.5, -1.0, 2.0, 0.25, 1.0])
 PAIRS_OF_X = onp.array([[0, 1], [4, 4], [2, 0]])
@@ -89,6 +89,33 @@ def test_what_cannot_take_a_gradient_is_refused(wanted, message):
         pullback.with_refs(*wanted)
 
 
+@pytest.mark.parametrize("jitted", [False, True])
+def test_vjp_passes_references_on(jitted):
+    """Regression: a function of an array and a reference had to close over the reference."""
+    @olympus.custom_vjp
+    def watched(x, seen):
+        return x * 2
+
+    watched.defvjp(lambda x, seen: (x * 2, seen), lambda seen, ct: (
+        olympus.ref.set(seen, ..., ct), (2 * ct, None))[1])
+
+    def f(x, refs):
+        refs["count"][...] += 1
+        return watched(x * refs["factor"][...], refs["seen"])
+
+    refs = {"count": new_ref(0), "factor": new_ref(3.0), "seen": new_ref(0.0)}
+    y, pullback, aux = olympus.vjp(
+        lambda *args: ((olympus.jit(f) if jitted else f)(*args), 5), 2.0, refs, has_aux=True)
+    assert (y, aux) == (12, 5)
+    assert pullback(7.0) == (42, {"count": None, "factor": None, "seen": None})
+    assert [refs[name][...] for name in refs] == [1, 3, 7]
+    total = new_ref(1.0)
+    pullback.with_refs(total, olympus.ad.DontWant())(1.0)
+    assert total[...] == 7
+    with pytest.raises(TypeError, match="vjp: argument r of <lambda> is a reference"):
+        olympus.vjp(lambda r: r[...], refs["factor"])
+
+
 def test_trees_of_references_take_trees_of_gradients():
     ref = new_ref(onp.float32(0))
     _, pullback = olympus.vjp(lambda d: d["a"] * 3 + d["b"], {"a": 1.0, "b": 2.0})
@@ -160,6 +187,33 @@ def test_a_program_is_discharged():
     assert [str(v.aval) for v in part.invars] == ["Ref{float32[5]}", "float32[5]", "float32[]"]
 
 
+@pytest.mark.parametrize("loop", [
+    lambda body: lax.while_loop(lambda i: i < 3, lambda i: (body(), i + 1)[1], 0),
+    lambda body: lax.fori_loop(0, 3, lambda i, c: (body(), c)[1], 0),
+    lambda body: lax.cond(True, body, lambda: None), lambda body: olympus.jit(body)(),
+    lambda body: olympus.checkpoint(body)()], ids=["while", "fori", "cond", "jit", "checkpoint"])
+def test_one_of_two_references_is_discharged(loop):
+    """Regression: in a while_loop that writes both it was an AttributeError."""
+    def f(a, b):
+        def body():
+            a[...] += 1
+            b[...] += 2 * a[...]
+        loop(body)
+
+    closed = olympus.make_olympuspr(f)(new_ref(X), new_ref(X))
+    whole, consts = discharge_state(closed.olympuspr, closed.consts)
+    want = olympus.core.eval_olympuspr(whole, consts, X, 2 * X)
+    for first in (False, True):
+        part, consts = discharge_state(closed.olympuspr, closed.consts,
+                                       should_discharge=[first, not first])
+        assert {e.index for e in part.effects} == {int(first)}
+        args = [X, 2 * X]
+        args[first] = ref = new_ref(args[first])
+        np.testing.assert_allclose(
+            olympus.core.eval_olympuspr(part, consts, *args)[0], want[not first])
+        np.testing.assert_allclose(ref[...], want[first])
+
+
 def test_a_generator_counts_its_draws():
     rng = olympus.experimental.random.stateful_rng(0)
     base = key(0)
@@ -176,3 +230,38 @@ def test_a_generator_counts_its_draws():
     with pytest.raises(ValueError, match=r"it was split; one generator is required"):
         rng.split(2).key()
     assert olympus.experimental.random.stateful_rng().random() != rng.random()
+
+
+SOLVERS = {
+    "custom_root": lambda read, a: lax.custom_root(
+        lambda x: x * x * x - read(), 1.0, lambda f, x: lax.fori_loop(
+            0, 30, lambda _, x: x - f(x) / olympus.grad(f)(x), x), lambda g, y: y / g(1.0)),
+    "custom_linear_solve": lambda read, a: lax.custom_linear_solve(
+        lambda x: read() * x, a, lambda product, b: b / product(1.0), symmetric=True),
+    "linear_transpose": lambda read, a: olympus.linear_transpose(
+        lambda x: onp.sin(read()) * x, 1.0)(a)[0],
+}
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_a_function_whose_derivative_is_taken_of_arrays_reads_references(name):
+    """Regression: custom_linear_solve, and so cg, was a TypeError of lowering, or of zip."""
+    solver = SOLVERS[name]
+
+    def solved(a):
+        ref = new_ref(a * a)
+        return solver(lambda: ref[...], a)
+
+    plain = lambda a: solver(lambda: a * a, a)
+    several = lambda f: lambda a: olympus.vmap(f)(onp.stack([a, 2 * a]))
+    for way in (lambda f: f, olympus.jit, olympus.grad, lambda f: olympus.jit(olympus.grad(f)),
+                several, lambda f: olympus.grad(olympus.grad(f))):
+        np.testing.assert_allclose(way(solved)(1.5), way(plain)(1.5), rtol=1e-5)
+    outside = new_ref(1.0)
+    read = lambda: outside[...]
+    for held in (2.0, 3.0):      # a body that is kept reads what it holds by then
+        outside[...] = held
+        np.testing.assert_allclose(solver(read, 2.0), solver(lambda: held, 2.0), rtol=1e-6)
+    for way in (lambda f: f, olympus.jit):
+        with pytest.raises(ValueError, match=r"closes over; a function of arrays is required"):
+            way(lambda a: solver(lambda: swap(outside, ..., 5.0), a))(2.0)

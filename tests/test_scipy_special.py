@@ -384,6 +384,24 @@ def test_counts_have_the_probabilities_of_scipy():
             np.testing.assert_allclose(found, getattr(sp, name)(k * 1.0, n, 0.3), 1e-12)
 
 
+@pytest.mark.parametrize(("args", "which", "expected"), [
+    ((2.0, 0.0), (1, 1), 1.0), ((1.0, 0.0), (1, 1), -1.0), ((1.5, 0.0), (1, 1), np.inf),
+    ((2.0, 0.0), (0, 1), 0.0), ((2.0, 0.0), (1, 0), 0.0), ((3.0, 0.0), (1, 1, 1), 1.0),
+    ((2.0, 3.0, 0.0), (2, 2), 12.0), ((2.0, 3.0, 1.0), (2, 2), 0.0),
+    ((3.0, 1.0, 1.0), (2, 2), 6.0), ((1.5, 2.0, 1.0), (2, 2), -3.75),
+    ((2.0, 3.0, 0.0), (0, 2), 0.0), ((2.0, 3.0, 0.0), (2, 0), 0.0),
+    ((2.0, 3.0, 1.0), (1, 2), 0.0), ((3.0, 2.0, 1.0), (2, 2, 2), -48.0),
+    ((3.0, 1.0, 1.0), (2, 0), 1.0)])
+def test_later_derivatives_at_the_ends_of_incomplete_functions_are_limits(args, which, expected):
+    """Regression: NaN, the product of a density of 0 and an infinite logarithm (JAX, too)."""
+    f = special.gammainc if len(args) == 2 else special.betainc
+    for i in which:
+        f = olympus.grad(f, i)
+    np.testing.assert_allclose(f(*args), expected, rtol=2e-6)
+    np.testing.assert_allclose(olympus.jit(olympus.vmap(f))(*np.float32(args)[:, None]),
+                               [expected], rtol=2e-6)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["gammainc", "gammaincc", "betainc"])
 def test_inverses_of_incomplete_functions(name):

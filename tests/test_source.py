@@ -75,6 +75,19 @@ def test_source_of_a_lambda_keeps_no_values_alive():
     assert ref() is None and found is not None
 
 
+def test_a_program_whose_current_folder_was_deleted(monkeypatch):
+    def fail():
+        raise FileNotFoundError(2, "No such file or directory")
+
+    program = {"olympus": olympus, "onp": onp}
+    exec(compile("f = olympus.jit(lambda x: onp.sin(x) + 1)", "in_a_deleted_folder", "exec"), program)
+    exec(compile("def g(x): return 1 if x > 0 else 0", "in_a_deleted_folder", "exec"), program)
+    monkeypatch.setattr("os.getcwd", fail)
+    assert program["f"](0.) == 1
+    with pytest.raises(public.TracerBoolConversionError, match="in_a_deleted_folder:1"):
+        olympus.jit(program["g"])(0.)
+
+
 def test_source_without_a_file():
     module = {"op": LIBRARY["op"]}
     exec(compile("found = op()", "<generated>", "exec"), module)

@@ -36,11 +36,21 @@ def check(got, want, tol=1e-5):
     np.testing.assert_allclose(got, want, rtol=tol, atol=tol)
 
 
+@pytest.fixture(name="unchecked")
+def unchecked_indices():
+    """Under the option `enable_checks`, too, indices of a test may be negative or too large."""
+    with olympus.enable_checks(False):
+        yield
+
+
 def padded(mat, more=3):
-    """The same array with unsorted indices, a duplicate, and padding that is infinite."""
+    """The same array with unsorted indices, a duplicate, and padding that is infinite: beyond the
+    sizes, too, but under the option `enable_checks`."""
     mat = sparse.BCOO.fromdense(mat)
     order = RNG.permutation(mat.nse)
     outside = np.stack([[mat.shape[0], 0], [1, mat.shape[1] + 4], [-1, 0]][:more]).astype(np.int32)
+    if olympus.config.olympus_enable_checks:
+        outside = np.where(outside < 0, mat.shape, np.minimum(outside, mat.shape))
     data = np.concatenate([np.asarray(mat.data)[order], [np.inf] * more, [1, -1]], dtype=np.float32)
     indices = np.concatenate([np.asarray(mat.indices)[order], outside, [[2, 2], [2, 2]]])
     return sparse.BCOO((data, indices.astype(np.int32)), shape=mat.shape)
@@ -198,7 +208,7 @@ WRONG = {"right": None, "column at the end": [0, 40], "negative column": [0, -1]
 
 @pytest.mark.parametrize("shape", [(64, 257), (2500, 4)])
 @pytest.mark.parametrize("wrong", WRONG)
-def test_a_vector(shape, wrong):
+def test_a_vector(shape, wrong, unchecked):
     # An infinite element of padding counts nowhere.
     places = np.indices(shape).reshape(2, -1).T.astype(np.int32)
     data, x, y = (RNG.normal(size=s).astype(np.float32) for s in (places.shape[0], *shape[::-1]))
@@ -221,7 +231,7 @@ def test_a_vector(shape, wrong):
 
 @pytest.mark.parametrize("columns, wrong", [*[(13, w) for w in WRONG], (300, "far column"),
                                             (2048, "negative row"), (2049, "far row")])
-def test_several_columns(columns, wrong):
+def test_several_columns(columns, wrong, unchecked):
     rows, places = 64, np.indices((64, 40)).reshape(2, -1).T.astype(np.int32)
     data, x = (RNG.normal(size=s).astype(np.float32) for s in (2560, (40, columns)))
     if WRONG[wrong]:
@@ -271,7 +281,7 @@ def test_one_loop_over_elements(dtype, index, axes):
 
 @pytest.mark.parametrize("pointers", [(4, 900, -7, 2, 3, 100), (0, 40, 40, 9, 9, 2560),
                                       (-3, 1, 2, 3, 4, 5), (0, 1, 2, 3, 4, 2561)])
-def test_pointers_that_are_none_give_some_product(pointers):
+def test_pointers_that_are_none_give_some_product(pointers, unchecked):
     indptr = np.concatenate([pointers, np.full(59, 2560)]).astype(np.int32)
     mat = sparse.BCSR((onp.ones(2560), onp.arange(2560) % 40, indptr), shape=(64, 40))
     x = RNG.normal(size=(40, 8)).astype(np.float32)
@@ -459,7 +469,7 @@ def test_functions_that_are_zero_at_zero_keep_places(name):
     # With padding; and with an index that is stored twice.
     once = sparse.BCOO.fromdense(onp.asarray(np.array([[0, 1.5, 0], [-.4, 0, 2.25]], "f")), nse=5)
     twice = sparse.BCOO((onp.array([1.0, -3.0, 0.5, 2.0]), onp.array(
-        [[0, 0], [0, 0], [1, 2], [7, 7]])), shape=(2, 3))
+        [[0, 0], [0, 0], [1, 2], [2, 3]])), shape=(2, 3))
     for mat in (once, twice):
         for tracer in (False, True):
             found = sparse.sparsify(fun, use_tracer=tracer)(mat)
@@ -623,7 +633,7 @@ def test_mistakes(row):
     ([[2], [2]], {"unique_indices": True}, "an index twice"),
     ([[5], [1]], {}, r"index 5 at indices\[0, 0\] given.*at most 4 for axis 0"),
 ])
-def test_checks_of_indices(indices, promise, words):
+def test_checks_of_indices(indices, promise, words, unchecked):
     make = lambda: sparse.BCOO((onp.ones(2), onp.array(indices)), shape=(4,), **promise)
     make()
     with olympus.enable_checks(True), pytest.raises(ValueError, match=words):
@@ -636,7 +646,7 @@ def test_checks_of_indices(indices, promise, words):
     ("CSC", ([0, 3], [0, 1, 2, 2]), r"CSC: index 3 at indices\[1, 1\] given"),
     ("COO", ([0, 1], [-1, 0]), r"COO: index -1 at indices\[0, 1\] given"),
 ])
-def test_checks_of_rows_and_pointers(kind, parts, words):
+def test_checks_of_rows_and_pointers(kind, parts, words, unchecked):
     args = (onp.ones(2), *map(onp.array, parts))
     make = lambda: getattr(sparse, kind)(args, shape=(2, 3))
     make()
@@ -650,6 +660,71 @@ def test_elements_behind_the_last_pointer_are_padding_to_checks():
         assert sparse.BCSR(parts, shape=(2, 3)).todense().tolist() == [[1, 0, 1], [0, 0, 0]]
         with pytest.raises(ValueError, match=r"index \[0 0\] at 1 after \[0 2\]"):
             sparse.BCSR(parts, shape=(2, 3), indices_sorted=True)
+
+
+def test_checks_of_arrays_without_indices():
+    # Arrays without elements or sparse axes were "cannot reshape array of size 0".
+    def make(indices, shape):
+        sparse.BCOO((onp.ones(indices[:-1]), onp.zeros(indices, int)), shape=shape,
+                    indices_sorted=True, unique_indices=True)
+    with olympus.enable_checks(True):
+        for indices, shape in (((0, 2), (3, 4)), ((2, 0, 1), (2, 5)), ((0, 3, 1), (0, 5)),
+                               ((1, 0), ())):
+            make(indices, shape)
+        for indices, shape in (((2, 0), ()), ((3, 2, 0), (3,))):
+            with pytest.raises(ValueError, match="an index twice"):
+                make(indices, shape)
+        sparse.BCSR.fromdense(onp.zeros((0, 3, 4)), n_batch=1)
+
+
+def test_checks_of_indices_whose_places_are_more_than_int64_counts():
+    far = 2**31 - 2
+    indices = onp.array([[0, far, far], [1, 0, 0], [far, far, 5]])
+    with olympus.enable_checks(True):
+        sparse.BCOO((onp.ones(3), indices), shape=(far + 1,) * 3, indices_sorted=True,
+                    unique_indices=True)
+        with pytest.raises(ValueError, match="after"):
+            sparse.BCOO((onp.ones(3), indices[::-1]), shape=(far + 1,) * 3, indices_sorted=True)
+
+
+def test_indices_of_two_dtypes():
+    # They were "one dtype is required"; the narrow one's padding must not become an element.
+    for kinds in (("int8", "int32"), ("uint32", "uint8"), ("int8", "uint8")):
+        a, b = (sparse.BCOO.fromdense(M, nse=25, index_dtype=k) for k in kinds)
+        check(a + b, 2 * M)
+        check(a @ b.T, M @ M.T)
+        check(a * b, M * M)
+        many = 2 if kinds == ("int8", "uint8") else 30      # 30 * 6 is more than int8 counts
+        for axis in (0, 1):
+            check(sparse.bcoo_concatenate([a, b] * many, dimension=axis),
+                  np.concatenate([M, M] * many, axis))
+        batches = [sparse.BCOO.fromdense(M, n_batch=1, index_dtype=k) for k in kinds]
+        check(sparse.bcoo_concatenate(batches, dimension=0), np.concatenate([M, M]))
+
+
+def test_layouts_and_shapes_of_empty_arrays():
+    rows = [((4, 2), 2, 0, 0), ((2, 3, 2), 1, 1, 0), ((2, 1, 0), 1, 1, 4), ((0, 3), 1, 0, 2),
+            ((3, 0), 1, 0, 0), ((2, 0, 3), 1, 0, 0)]
+    for shape, n_batch, n_dense, nse in rows:
+        mat = sparse.BCOO.fromdense(onp.zeros(shape), nse=nse, n_batch=n_batch, n_dense=n_dense)
+        for b in range(len(shape) + 1):
+            for d in range(len(shape) - b + 1):
+                check(mat.update_layout(n_batch=b, n_dense=d, on_inefficient=None), np.zeros(shape))
+        front = shape[:n_batch]
+        for new in (shape, (1, *shape), (*front, 1, *shape[n_batch:])):
+            check(sparse.bcoo_reshape(mat, new_sizes=new), np.zeros(new))
+
+
+def test_reshapes_of_more_places_than_the_indices_count():
+    shape, new = (70000, 70000), (35000, 140000)
+    mat = sparse.BCOO((onp.ones(2), onp.array([[69999, 69998], [3, 2]])), shape=shape)
+    with pytest.raises(ValueError, match="4900000000 places; int32 counts to"):
+        sparse.bcoo_reshape(mat, new_sizes=new)
+    with olympus.enable_x64(True):
+        moved = sparse.bcoo_reshape(mat, new_sizes=new).indices
+    assert moved.tolist() == [[34999, 139998], [1, 70002]]
+    small = sparse.BCOO((onp.ones(1), onp.array([[11, 11]], "int8")), shape=(12, 12))
+    assert sparse.bcoo_reshape(small, new_sizes=(6, 24)).indices.tolist() == [[5, 23]]
 
 
 MAT = sparse.BCOO.fromdense(M)

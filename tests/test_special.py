@@ -112,6 +112,9 @@ def test_large_arguments_stay_accurate():
         np.testing.assert_allclose(lax.igamma(a, a), 0.5 + 1 / (3 * np.sqrt(2 * np.pi * a)),
                                    rtol=1e-9)
         np.testing.assert_allclose(lax.random_gamma_grad(a, a), 1 + 1 / (6 * a), rtol=1e-9)
+        a = np.array([1e15, 1e17, 1e20])        # a - 1 is a from 2 ** 53 on
+        np.testing.assert_allclose(gamma_density_p.bind(a, a), 1 / np.sqrt(2 * np.pi * a),
+                                   rtol=1e-13)
         big = lax.betainc(np.array([1e6]), np.array([1e6]), np.array([0.5]))
         np.testing.assert_allclose(big, 0.5, rtol=1e-12)
 

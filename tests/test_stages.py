@@ -99,6 +99,17 @@ def test_a_defect_of_a_lowering_rule_is_raised_where_costs_are_asked_for(monkeyp
         lowered.cost_table()
 
 
+def test_a_transform_over_several_axes_costs_5_n_log_n():
+    """XLA's estimate has the product of the axes' logarithms, 14 times as many for 512 x 512."""
+    def flops(fun, dtype):
+        x = olympus.ShapeDtypeStruct((3, 512, 512), dtype)
+        return olympus.jit(fun).lower(x).cost_table()[0].flops
+
+    wanted = 5 * 3 * 512 * 512 * 18
+    assert flops(onp.fft.fft2, "complex64") == wanted
+    assert flops(onp.fft.rfft2, "float32") == wanted / 2
+
+
 def test_costs_of_loops_branches_and_calls():
     x = onp.ones((8, 8))
     dot = 2 * 8 ** 3

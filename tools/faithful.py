@@ -1,7 +1,8 @@
 """What the compiler changes: generated programs under `jit` beside one operation at a time.
 
     PYTHONPATH=.:tools python tools/faithful.py --programs 2000 [--seed 0] [--report FILE]
-    PYTHONPATH=.:tools python tools/faithful.py --pairs [--dtypes float32 …] [--part 1/4]
+    PYTHONPATH=.:tools python tools/faithful.py --pairs [--dtypes float32 …] [--share .1]
+    PYTHONPATH=.:tools python tools/faithful.py --platform gpu
 
 Each program is a chain of operations over arguments and constants whose values lie at the edges of
 their type. Many of them are compiled as one module. A result is compared with bounds that contain
@@ -157,11 +158,12 @@ def first(kind: str, where: Any, x: Any, got: Any) -> list[Difference]:
 
 
 def evaluate(program: Program) -> tuple[Value, Walk]:
-    """One operation at a time."""
-    closed = olympus.make_olympuspr(program.function())(*program.args)
-    walk = Walk()
-    value, = walk.closed(closed, *map(intervals.leaf, program.args))
-    return value, walk
+    """One operation at a time, on the CPU."""
+    with olympus.default_device(olympus.devices("cpu")[0]):
+        closed = olympus.make_olympuspr(program.function())(*program.args)
+        walk = Walk()
+        value, = walk.closed(closed, *map(intervals.leaf, program.args))
+        return value, walk
 
 
 @functools.cache
@@ -660,6 +662,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--dtypes", nargs="+", default=[*FLOATS, *COMPLEX, *INTS])
     parser.add_argument("--shrink", type=int, default=40, help="how many faults to shrink")
     parser.add_argument("--every", type=int, default=4, help="which modules to compile in full")
+    parser.add_argument("--platform", help="compile for its first device; the steps run on the CPU")
     parser.add_argument("--report", metavar="FILE")
     parser.add_argument("--unfenced", action="store_true", help="what XLA does by itself")
     parser.add_argument("--quiet", action="store_true")
@@ -667,6 +670,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     np.seterr(all="ignore")
     warnings.simplefilter("ignore", olympus.errors.RetraceWarning)
     olympus.config.update("olympus_enable_x64", True)
+    if options.platform:
+        options.every = 1   # LLVM's options are the CPU's
+        olympus.config.update("olympus_default_device", olympus.devices(options.platform)[0])
     if options.unfenced:
         unfence()
     sweep = Sweep(options.shrink, options.every)

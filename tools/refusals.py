@@ -35,7 +35,7 @@ REASONS = {
     "what a user's class must define": r"types\.py:(lacks|to_loolympus):|"
                                        r"hi\.py:(_needed|__hash__):",
     "what the axes of a user's type do not say":
-        r"cond\.py:check_selectable:|groups\.py:_mapped_rows:|rules\.py:check_axes:|"
+        r"cond\.py:check_selectable:|groups\.py:_mapped_rows:|batching\.py:axis_of_tangents:|"
         r"shard_map\.py:(others|_is_high):|sharding\.py:constrain:|stages\.py:loolympus:",
     "a layout of sparse arrays that JAX refuses there, too":
         r"bcoo\.py:from_scipy_sparse:|bcsr\.py:(from_bcoo|from_scipy_sparse|bcsr_dot_general):|"

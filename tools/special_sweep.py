@@ -478,7 +478,7 @@ def sweep(case: Case, dtype: Any, points: int, seed: int) -> Iterator[tuple[str,
     drawn = [[draw(k, rng, dtype) for k in case.kinds] for _ in range(points * len(case.kinds))]
     columns = [np.array([d[i][1] for d in drawn], dtype) for i in range(len(case.kinds))]
     with np.errstate(all="ignore"):
-        found = np.asarray(olympus.jit(case.fun)(*columns), np.float64)
+        found = np.asarray(compiled(case.fun, *columns), np.float64)
         wide = [c.astype(np.float64) for c in columns]
         tiny = float(np.finfo(dtype).tiny)
         flushed = [np.where(np.abs(x) < tiny, 0.0 * x, x) for x in wide]
@@ -487,6 +487,14 @@ def sweep(case: Case, dtype: Any, points: int, seed: int) -> Iterator[tuple[str,
     for row, *xs, f, s in zip(drawn, *wide, found, scipy, strict=True):
         region = ", ".join(label for label, _ in row)
         yield region, judge(case, tuple(map(float, xs)), float(f), float(s), dtype)
+
+
+def compiled(fun: Callable[..., Any], *args: Any) -> Any:
+    """The value of a function, lowered by the rules of `PLATFORMS` and compiled here."""
+    return olympus.jit(fun).trace(*args).lower(lowering_platforms=PLATFORMS).compile()(*args)
+
+
+PLATFORMS: tuple[str, ...] = ("cpu",)
 
 
 class Measured(NamedTuple):
@@ -626,7 +634,10 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="the table of docs/accuracy.md")
     parser.add_argument("--check", action="store_true", help="whether that table still holds")
     parser.add_argument("--dtypes", nargs="*", default=DTYPES)
+    parser.add_argument("--platform", default="cpu", help="whose formulas are compiled, here")
     given = parser.parse_args()
+    global PLATFORMS
+    PLATFORMS = given.platform,
     signal.signal(signal.SIGVTALRM, _alarm)
     mp.mp.dps = DIGITS
     cases = [c for c in CASES if not given.names or any(name in c.name for name in given.names)]

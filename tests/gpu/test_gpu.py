@@ -39,8 +39,9 @@ STARTED = time.monotonic()
 # Products on GPUs are of fewer bits unless told.
 PRECISION = olympus.default_matmul_precision("highest")
 # Their rows name the mesh or the platform.
-OWN_DEVICES = {"lax.with_sharding_constraint", "lax.reshard", "call_exported"}
-CPU_ALONE = "kernel gees on platform gpu given.* run this part on the CPU"
+OWN_DEVICES = {"lax.with_sharding_constraint", "lax.reshard", "call_exported",
+               "platform_dependent"}
+CPU_ALONE = "(?s)kernel (gees|gehrd) on platform gpu given.* run this part on the CPU"
 FAMILIES = [(table, op) for table, rows in ops.tables().items()
             for op in {op.name.split("-")[0]: op for op in reversed(rows)
                        if isinstance(op, ops.Op) and op.name not in OWN_DEVICES}.values()][::2]

@@ -21,10 +21,10 @@ from ..control.bodies import cast
 from ..control.manual_trace import ManualTracer
 from ..core import tags
 from ..core.context import under
-from ..core.evaluate import eval_olympuspr
+from ..core.evaluate import eval_closed, eval_olympuspr
 from ..core.ir import ClosedOlympuspr, DebugInfo, Literal
 from ..core.primitive import Linear, Tangent, Zero
-from ..core.staging import stage
+from ..core.staging import all_consts_as_inputs, stage
 from ..core.trace import Tracer, ctx, typeof
 from ..interpreters.batching import BatchTracer
 from ..interpreters.dce import dce_program
@@ -41,11 +41,14 @@ from ..lax.shape import zeros_of
 from ..lax.sharding import as_typed, reshard_p
 from ..runtime.eager import result_array
 from ..types import dtypes
-from ..types.avals import ShapedArray, has_tangent, is_float0, matches, memory_kind, scalar_aval
+from ..types.avals import (
+    MUTABLE, ShapedArray, has_tangent, is_float0, matches, memory_kind, scalar_aval,
+)
 from ..types.sharding import NamedSharding
-from ..types.tree import broadcast_prefix, explain_mismatch, tree_flatten
+from ..types.tree import broadcast_prefix, explain_mismatch, flatten_arguments, tree_flatten
 from ..types.tree_registry import Partial, PyTreeDef, register_pytree_node
 
+_discharge: Any = lazy_module("olympus._src.interpreters.discharge")
 _grad_refs: Any = lazy_module("olympus._src.autodiff.grad_refs")     # where there are references
 Refs = Mapping[int, Reference] | None
 
@@ -258,7 +261,7 @@ def _gradient(what: str, fun: Callable, argnums: ArgNums, has_aux: bool, holomor
     def gradient(*args: PyTree, **kwargs: PyTree) -> object:
         try:
             positions, chosen = select(what, fun, numbers, args)
-            leaves, in_tree = tree_flatten(chosen)
+            leaves, in_tree = flatten_arguments(what, chosen)
             trees = chosen if isinstance(numbers, tuple) else (chosen,)
             # Before the function runs: it may take long, and its own errors would hide these.
             avals = check_arrays(what, fun, leaves, positions, trees)
@@ -387,7 +390,7 @@ def jvp(fun: Callable[..., PyTree], primals: Sequence[PyTree], tangents: Sequenc
         raise TypeError("jvp: primal and tangent arguments to olympus.jvp must be tuples or lists; "
                         f"found {type(primals).__name__} and {type(tangents).__name__}; write "
                         "jvp(f, (x,), (t,)).")
-    leaves, tree = tree_flatten(primals)
+    leaves, tree = flatten_arguments("jvp", primals)
     given, tangent_tree = tree_flatten(tangents)
     # The structure first: only then does each tangent have a primal that its type is compared with.
     if tree != tangent_tree:
@@ -645,7 +648,7 @@ def _derivative(what: str, kind: type, fun: Callable, primals: tuple, has_aux: b
                 ) -> tuple[PyTree, ...]:
     """(result, linear map[, aux]) of `fun` at the primals."""
     check_callable(what, fun)
-    leaves, in_tree = tree_flatten(primals)
+    leaves, in_tree = flatten_arguments(what, primals)
     avals = check_arrays(what, fun, leaves, range(len(primals)), primals)
     flat = FlatFunction(what, fun, lambda xs: fun(*in_tree.unflatten(xs)), has_aux)
     flat_primals = as_arrays(leaves)
@@ -685,7 +688,7 @@ def vjp(fun: Callable[..., PyTree], *primals: PyTree, has_aux: bool = False,
 
     Args:
       fun: a function of pytrees of arrays, with any result.
-      *primals: its arguments.
+      *primals: its arguments. A reference is passed on; its cotangent is None.
       has_aux: `fun` returns a pair (result, anything else).
       reduce_axes: must be empty.
       saveable_args: whether the pullback may keep the arguments: a bool, or a tuple of prefixes of
@@ -713,6 +716,8 @@ def vjp(fun: Callable[..., PyTree], *primals: PyTree, has_aux: bool = False,
     3.0 2.0
     """
     check_reduce_axes("vjp", reduce_axes)
+    if MUTABLE:
+        fun, primals = _grad_refs.without_references(fun, primals)
     if in_nzs is not None:
         fun = _constant_in(fun, _flag_for_each_array("in_nzs", in_nzs, primals))
     out, pullback, *aux = _derivative("vjp", Pullback, fun, primals, has_aux)
@@ -847,10 +852,14 @@ def linear_transpose(fun: Callable[..., PyTree], *primals: PyTree,
     """
     check_callable("linear_transpose", fun)
     check_reduce_axes("linear_transpose", reduce_axes)
-    leaves, in_tree = tree_flatten(primals)
+    leaves, in_tree = flatten_arguments("linear_transpose", primals)
     avals = [abstract(x) for x in leaves]
     flat = FlatFunction("linear_transpose", fun, lambda xs: fun(*in_tree.unflatten(xs)), False)
     closed = stage(flat, avals, DebugInfo("linear_transpose", name_of(fun)))
+    if any(typeof(x).mutable for x in closed.consts):
+        pure, contents = _discharge.on_contents(
+            "linear_transpose", name_of(fun), *all_consts_as_inputs(closed))
+        closed = stage(lambda *xs: eval_closed(pure, *contents, *xs), avals)
     out_avals, out_tree = closed.out_avals, flat.out_tree
     # A map between integers and floats rounds, and one of bools has no addition: not linear.
     kinds = {"b": "bool", "i": "integer", "u": "integer", "f": "inexact", "c": "inexact"}

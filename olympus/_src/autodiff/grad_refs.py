@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from ..base.source import api_boundary
 from ..base.typing import PyTree, Reference
+from ..base.util import wraps
+from ..control_flow.carried_refs import Places
 from ..core.cells import check_aliases, is_ref
 from ..core.ir import Var
 from ..core.trace import typeof
@@ -17,6 +19,22 @@ from ..types.tree_registry import PyTreeDef, register_pytree_node
 
 if TYPE_CHECKING:
     from .derivatives import Pullback
+
+
+def without_references(fun: Callable[..., PyTree], primals: tuple[PyTree, ...]
+                       ) -> tuple[Callable[..., PyTree], tuple[PyTree, ...]]:
+    """The function and its arguments with None in place of references, which it gets all the same.
+
+    Unless there is nothing else, by which it could be differentiated: then the caller refuses them.
+    """
+    places = Places(primals)
+    if len(places.refs) in (0, places.tree.num_leaves):
+        return fun, primals
+
+    @wraps(fun)
+    def closed_over(*args: PyTree) -> PyTree:
+        return fun(*places.joined(args))
+    return closed_over, places.without(primals)
 
 
 class _Mark:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dis
 import functools
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 # Builtins that read an attribute or a global by a text, and attributes that lead to all others.
@@ -91,14 +91,23 @@ def own_reads(code: types.CodeType) -> Reads:
             imports[op.argval, _level(steps, i)] = None
         elif op.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
             sets.append(op.argval)
-    texts = frozenset(c for c in code.co_consts if type(c) is str and c.isidentifier()) \
-        if by_text else frozenset()
+    texts = frozenset(filter(str.isidentifier, _strings(code.co_consts))) if by_text \
+        else frozenset()
     catches = "suppress" in loose.union(*paths) or any(
         op.opname == "PUSH_EXC_INFO" and steps[i + 1].opname != "WITH_EXCEPT_START"
         for i, op in enumerate(steps))
     return Reads(tuple(paths), frozenset(loose), texts, computed, tuple(imports), tuple(sets),
                  frozenset(given - used), frozenset(used),
                  texts.union(loose, *(path[1:] for path in paths)), catches)
+
+
+def _strings(constants: Iterable[object]) -> Iterator[str]:
+    """The texts among constants, and in tuples and sets of them."""
+    for x in constants:
+        if type(x) is str:
+            yield x
+        elif isinstance(x, (tuple, frozenset)):
+            yield from _strings(x)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -110,14 +119,17 @@ def all_reads(code: types.CodeType) -> Reads:
         return own
     every = [own, *inner]
     used = frozenset().union(*(r.used for r in every))
+    computed = next((r.computed for r in every if r.computed), "")
+    # A loop in an inner function may go over names that are constants of the outer one.
+    texts = frozenset().union(filter(str.isidentifier, _strings(code.co_consts)) if computed
+                              else (), *(r.texts for r in every))
     return Reads(tuple(dict.fromkeys(p for r in every for p in r.paths)),
                  frozenset().union(*(r.loose for r in every)),
-                 frozenset().union(*(r.texts for r in every)),
-                 next((r.computed for r in every if r.computed), ""),
+                 texts, computed,
                  tuple(dict.fromkeys(x for r in every for x in r.imports)),
                  tuple(name for r in every for name in r.sets),
                  frozenset().union(*(r.given for r in every)) - used, used,
-                 frozenset().union(*(r.names for r in every)), any(r.catches for r in every))
+                 texts.union(*(r.names for r in every)), any(r.catches for r in every))
 
 
 def _of_constant(steps: Sequence[dis.Instruction], start: int) -> bool:

@@ -82,7 +82,9 @@ HINTS: dict[str, dict[str, str]] = {
         "poly1d": "use olympus.numpy.polyval and its kin, on arrays of coefficients",
         "datetime64": "dates are no numbers of a device; use numpy.datetime64",
         "str_": "text is not on devices; use numpy.str_",
-        "DeviceArray": "use olympus.Array",
+        "DeviceArray": "use olympus.Array", "bool8": "use olympus.numpy.bool_",
+        **{name: f"use Python's {name}" for name in ("float", "int", "complex", "str", "object")},
+        "mat": "use arrays of olympus.numpy.array with two axes",
         "index_update": "use the method of olympus.Array: x.at[i].set(v)",
     },
     "olympus.lax": {
@@ -92,12 +94,19 @@ HINTS: dict[str, dict[str, str]] = {
         "tree_map": "use olympus.tree.map", "where": "use olympus.numpy.where",
         "xmap": "use olympus.shard_map", "relu": "use olympus.nn.relu",
         "sigmoid": "use olympus.lax.logistic", "sum": "use olympus.numpy.sum",
+        "stop_grad": "use olympus.lax.stop_gradient", "maximum": "use olympus.lax.max",
+        "minimum": "use olympus.lax.min", "concat": "use olympus.lax.concatenate",
+        "svd": "use olympus.lax.linalg.svd", "norm": "use olympus.numpy.linalg.norm",
     },
     "olympus.random": {
         "rand": "use olympus.random.uniform", "randn": "use olympus.random.normal",
         "seed": "use olympus.random.key", "default_rng": "use olympus.random.key",
         "shuffle": "use olympus.random.permutation", "threefry_2x32": "use "
         "olympus.extend.random.threefry_2x32", "multivariate_t": "use olympus.random.t",
+        "random": "use olympus.random.uniform", "random_sample": "use olympus.random.uniform",
+        "integers": "use olympus.random.randint", "Generator": "use olympus.random.key",
+        "RandomState": "use olympus.random.key", "get_state": "use olympus.random.key_data",
+        "set_state": "use olympus.random.wrap_key_data",
         "standard_normal": "use olympus.random.normal", "beta_binomial": "use "
         "olympus.random.binomial with a p of olympus.random.beta",
     },
@@ -113,7 +122,11 @@ HINTS: dict[str, dict[str, str]] = {
     "olympus.nn": {
         "normalize": "use olympus.nn.standardize", "stop_gradient": "use olympus.lax.stop_gradient",
         "dropout": "use olympus.random.bernoulli and olympus.numpy.where",
-        "layer_norm": "use olympus.nn.standardize",
+        "layer_norm": "use olympus.nn.standardize", "attention": "use "
+        "olympus.nn.dot_product_attention", "softmin": "use olympus.nn.softmax of -x",
+        "conv": "use olympus.lax.conv_general_dilated",
+        "max_pool": "use olympus.lax.reduce_window with olympus.lax.max",
+        "avg_pool": "use olympus.lax.reduce_window with olympus.lax.add",
     },
     "olympus.ops": {
         "index_update": "use the method of olympus.Array: x.at[i].set(v)",
@@ -188,15 +201,37 @@ HINTS: dict[str, dict[str, str]] = {
 }
 
 
+#: modules whose names people look for in others of them
+_SISTERS = ("olympus", "olympus.numpy", "olympus.lax", "olympus.nn", "olympus.random")
+_LISTED = (*_SISTERS[1:], "olympus.lax.linalg", "olympus.numpy.linalg", "olympus.scipy.special",
+           "olympus.core", "olympus.sharding")
+
+
 def hint_for(module: str, name: str) -> str:
     """The replacement for a name that a module lacks; '' if none is known."""
     found = HINTS.get(module, {}).get(name, "")
-    if not found and module == "olympus.numpy" and hasattr(np, name):
+    if not found and module in _SISTERS and (elsewhere := _module_with(name, module)):
+        return f"use {elsewhere}.{name}"
+    # `hasattr` would print NumPy's warnings about names that it is about to drop.
+    if not found and module == "olympus.numpy" and name in dir(np):
         found = f"numpy.{name} works on NumPy arrays, outside of olympus.jit"
     elif not found and f"{module}.".startswith("olympus.scipy.") and not name.startswith("_"):
         theirs = module.removeprefix("olympus.")
         found = _HOST.format(f"{theirs}.{name}") if _scipy_lists(theirs, name) else ""
     return found
+
+
+def _module_with(name: str, asked: str) -> str:
+    """The public module of Olympus, other than the one asked, that lists a name; '' if none does.
+    Read in their files: to import one may take longer than a program that asks `hasattr`.
+    """
+    home = Path(__file__).parents[2]
+    for module in sorted(_LISTED, key=lambda module: not module.startswith(f"{asked}.")):
+        file = home.joinpath(*module.split(".")[1:]).with_suffix(".py")
+        text = (file if file.is_file() else file.with_suffix("") / "__init__.py").read_text("utf-8")
+        if module != asked and f'"{name}"' in text.partition("\n__all__ = ")[2]:
+            return module
+    return ""
 
 
 def _scipy_lists(module: str, name: str) -> bool:

@@ -42,8 +42,15 @@ _internal: dict[str, bool] = {}
 _MAX_FILES = 10_000
 
 
+def _absolute(path: str) -> str:
+    try:
+        return os.path.abspath(path)
+    except OSError:     # a relative path, and the current folder is gone
+        return path
+
+
 def _classify(filename: str) -> bool:
-    path = os.path.abspath(filename)
+    path = _absolute(filename)
     internal = path.startswith(_PACKAGE) or path in _HELPERS
     if len(_internal) >= _MAX_FILES:
         _internal.clear()
@@ -69,7 +76,7 @@ def is_hidden(filename: str) -> bool:
     """Whether tracebacks leave out the frames of a file."""
     if is_internal(filename):
         return True
-    path = os.path.abspath(filename)
+    path = _absolute(filename)
     return any(path == e or path.startswith(e + os.sep) for e in excluded)
 
 
@@ -288,7 +295,7 @@ def _called_by_user(entries: list[TracebackType]) -> list[str]:
     return [] if inside else [frame.f_code.co_name for frame in ours]
 
 
-_OPERATION = re.compile(r"[^\s:]+( [^\s:]+){0,2}: ")
+_OPERATION = re.compile(r"[^\s:]+( [^\s:]+){0,2}: |\w+ applied to the function ")
 
 
 def _traceback_entries(traceback: TracebackType | None) -> Iterator[TracebackType]:

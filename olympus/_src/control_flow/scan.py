@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
 
 from ..base.config import jit_disabled
 from ..base.source import api_boundary
-from ..base.typing import Array, ArrayLike, PyTree, Reference, T
+from ..base.typing import Array, ArrayLike, Params, PyTree, Reference, T
 from ..base.util import cut, lazy_module
 from ..control.bodies import (
     Body, cast, check_aliases, check_callable, flatten, leaf_names, stage_loop_body,
@@ -33,6 +35,7 @@ from ..types.tree_registry import PyTreeDef
 INDEX = np.dtype(np.int32)
 _cells: Any = lazy_module("olympus._src.core.cells")        # where there are references
 _refs: Any = lazy_module("olympus._src.lax.refs")
+_discharge: Any = lazy_module("olympus._src.interpreters.discharge")
 _carried: Any = lazy_module("olympus._src.control_flow.carried_refs")    # in kernels
 _progress: Any = lazy_module("olympus._src.control_flow.progress")     # under progress=
 
@@ -92,15 +95,14 @@ def scan(f: Callable[[PyTree, PyTree], tuple[T, PyTree]], init: PyTree, xs: PyTr
     params = {"olympuspr": body.program, "reverse": bool(reverse), "unroll": _unroll(unroll, n),
               "num_consts": len(body.consts), "num_carry": len(leaves)}
     args = [*body.consts, *leaves, *x_leaves]
-    if checkpoint is not None and MUTABLE and any(map(_cells.is_ref, x_leaves)):
-        aval = next(typeof(x) for x in x_leaves if _cells.is_ref(x))
-        raise TypeError(f"scan: rows of the reference {aval} given with checkpoint={checkpoint!r}; "
-                        "rows of arrays are required: what is computed again would write twice; "
-                        "pass ref[...] and return the rows as ys, or close over the reference.")
     if checkpoint is None:
         out = scan_p.bind(*args, length=n, **params)
     else:
-        out = _in_stretches(args, n, _size_of_stretch(checkpoint, n), label, **params)
+        stretch = _size_of_stretch(checkpoint, n)
+        in_stretches = functools.partial(_in_stretches, length=n, stretch=stretch, label=label)
+        rows = MUTABLE and any(map(_cells.is_ref, x_leaves))
+        out = _on_contents_of_rows(in_stretches, args, params) if rows else in_stretches(
+            args, **params)
     return tree_unflatten(body.out_tree, out)
 
 
@@ -143,13 +145,18 @@ def _stretches(body: ClosedOlympuspr, avals: tuple[ShapedArray, ...], length: in
     return stage(_stretched(body, length, unroll, reverse, num_consts, num_carry), avals)
 
 
-def _in_stretches(args: Sequence[ArrayLike], length: int, stretch: int, label: str, *,
+def _in_stretches(args: Sequence[ArrayLike], *, length: int, stretch: int, label: str,
                   olympuspr: ClosedOlympuspr, num_consts: int, num_carry: int, reverse: bool,
                   unroll: int) -> list[Array]:
     """The scan as one of rematerialised scans over `stretch` iterations; the rest comes last.
 
     A progress bar moves once in each: inside, a recomputation would show it again.
     """
+    for aval in (*olympuspr.in_avals[num_consts + num_carry:], *olympuspr.out_avals[num_carry:]):
+        if aval.is_high:
+            raise TypeError(f"scan: rows of type {aval} given with checkpoint=; rows of arrays are "
+                            "required, which stretches of iterations can be cut from; convert them "
+                            "to arrays, or close over the value.")
     params = {"num_consts": num_consts, "num_carry": num_carry, "reverse": reverse}
     consts, carry, xs = cut(args, num_consts, num_carry)
     how = unroll, reverse, num_consts, num_carry
@@ -182,6 +189,28 @@ def _in_stretches(args: Sequence[ArrayLike], length: int, stretch: int, label: s
         last = show(last, add(number, literal(1, INDEX, False)))
     pairs = [(y, z) if reverse else (z, y) for y, z in zip(last[num_carry:], ys, strict=True)]
     return [*last[:num_carry], *(concatenate(pair, 0) for pair in pairs)]
+
+
+def _on_contents_of_rows(run: Callable[..., list[Array]], args: Sequence[Reference],
+                         params: Params) -> list[Array]:
+    """A scan over rows of references as one over rows of their contents, which are written at its
+    end: what is computed again writes nothing.
+    """
+    closed, shared = params["olympuspr"], params["num_consts"] + params["num_carry"]
+    rows = [i >= shared and _cells.is_ref(x) for i, x in enumerate(args)]
+    for i in compress(range(len(args)), map(operator.and_, rows, _discharge.handed_on(closed))):
+        raise ValueError(
+            f"scan: rows of the reference {typeof(args[i])} given with checkpoint=, and a rule of "
+            "custom_vjp gets a row in the backward pass;\n  that works on the content; close over "
+            "the reference, and pass the rule the index of the row.")
+    new = list(map(operator.and_, rows, _discharge.written(closed)))
+    contents = [_refs.get_p.bind(x, view=_refs.WHOLE) if row else x
+                for x, row in zip(args, rows, strict=True)]
+    out = run(contents, **{**params, "olympuspr": _discharge.discharge(closed, rows, new)})
+    count = len(closed.outvars)
+    for ref, x in zip(compress(args, new), out[count:], strict=True):
+        _refs.swap_p.bind(ref, x, view=_refs.WHOLE)
+    return out[:count]
 
 
 def _length(avals: Sequence[ShapedArray], tree: PyTreeDef, length: int | None) -> int:

@@ -9,6 +9,7 @@ An equation binds a primitive to atoms (a `Var` or a `Literal`). Nothing here ru
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,7 +19,7 @@ from typing import Any, Concatenate, NamedTuple, cast, final
 
 import numpy as np
 
-from ..base import spelling
+from ..base import config, spelling
 from ..base.source import Source
 from ..base.typing import ArrayLike, ArrayToCheckers, P, Params, R, T
 from ..base.util import ByKey, Memo, lazy_module
@@ -280,6 +281,14 @@ class Olympuspr:
         return flag
 
     @property
+    def has_64_bits(self) -> bool:
+        """Whether a value in it has a 64-bit type, so that it was traced with x64 on; kept."""
+        found = self.cache.get("has 64 bits")
+        if found is None:
+            found = self.cache["has 64 bits"] = _has_64_bits(self)
+        return found
+
+    @property
     def primitives(self) -> frozenset[Any]:
         """The primitives of all equations; passes leave early by them."""
         primitives = self._primitives
@@ -356,6 +365,11 @@ class ClosedOlympuspr:
         """Whether the program has values of users' types or users' operations."""
         return self.olympuspr.is_high
 
+    @property
+    def has_64_bits(self) -> bool:
+        """Whether a value in it has a 64-bit type."""
+        return self.olympuspr.has_64_bits
+
     def rearranged(self, inputs: Sequence[int] | None = None,
                    outputs: Sequence[int] | None = None) -> ClosedOlympuspr:
         """The program with chosen inputs and outputs: new input i is old input inputs[i]."""
@@ -403,6 +417,29 @@ def _has_high(pr: Olympuspr) -> bool:
                for body in eqn.primitive.bodies(eqn.params) if type(body) is ClosedOlympuspr)
 
 
+_OF_64_BITS = frozenset(map(np.dtype, ("float64", "int64", "uint64", "complex128")))
+
+
+def _has_64_bits(pr: Olympuspr) -> bool:
+    avals: set[Any] = {v.aval for v in chain(pr.invars, pr.constvars)}
+    avals.update([v.aval for eqn in pr.eqns for v in eqn.outvars])
+    if any(getattr(aval, "dtype", None) in _OF_64_BITS for aval in avals):
+        return True
+    carrying = [prim for prim in pr.primitives if prim.programs != ()]
+    return bool(carrying) and any(body.has_64_bits for eqn in pr.eqns if eqn.primitive in carrying
+                                  for body in eqn.primitive.bodies(eqn.params))
+
+
+def with_types_of(pr: Olympuspr) -> contextlib.AbstractContextManager[None]:
+    """Where rules work on a program: what they make of 64-bit values of it is not narrowed.
+
+    A function may be traced with x64 on, or a part of it, and transformed and lowered without.
+    """
+    if config.enable_x64.value or not pr.has_64_bits:
+        return contextlib.nullcontext()
+    return config.enable_x64(True)
+
+
 class SameObjects(ByKey):
     """Values as an argument of a `derived` function, equal if they are the same objects."""
 
@@ -432,7 +469,8 @@ def derived(make: Callable[Concatenate[ClosedOlympuspr, P], R]
             make, args, current_context(), *map(id, closed.consts))
         entry = cache.get(key)
         if entry is None:
-            entry = cache.setdefault(key, (bare(closed, *args), closed.consts))
+            with with_types_of(closed.olympuspr):
+                entry = cache.setdefault(key, (bare(closed, *args), closed.consts))
         return entry[0]
 
     bare = cast("Callable[..., R]", make)

@@ -284,6 +284,8 @@ class Primitive(TagRules):
     # For operations that read a window of their first operand: (x, ct, *other operands, **params)
     # -> x with `ct` added to that window.
     grown: Any = None
+    # (shapes of operands, of results, params) -> operations, where XLA's count is far off.
+    flops: Any = None
 
     def __init_subclass__(cls, abstract: bool = False) -> None:
         # A flag, so that no method is called when an equation without effects is recorded.

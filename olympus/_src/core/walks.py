@@ -17,7 +17,7 @@ import re
 import sys
 import types
 import typing
-from collections import OrderedDict, defaultdict, deque
+from collections import ChainMap, OrderedDict, UserDict, UserList, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set as AbstractSet
 from typing import Any, NamedTuple
 
@@ -70,6 +70,9 @@ def walk(fun: Callable[..., PyTree], whole: bool) -> Walk:
         else:
             latest.value(fun, _SOMEWHERE if whole else _Place("the function", ""))
         latest.bare()
+        if latest.by_text:
+            latest.names |= latest.texts
+            latest.lacking |= latest.texts
         if (not latest.asked or latest.names <= names) and latest.lacking <= lacked:
             return latest
         names |= latest.names
@@ -141,6 +144,8 @@ class Walk:
       leaves: values by place, to compare by value where an object was replaced.
       opaque: the reasons why values cannot be compared, by place.
       names, lacking: the names that the code met so far reads, and the names it may not find.
+      by_text: whether code reads attributes by texts that it does not contain.
+      texts: the identifiers among texts that it reads; each may be such a name.
       inherited: place of an attribute on an object -> its place on the class that defines it.
     """
 
@@ -152,6 +157,8 @@ class Walk:
         self.opaque: dict[str, str] = {}
         self.inherited: dict[str, str] = {}
         self.home: Any = None       # the module of the guarded function
+        self.by_text = False
+        self.texts: set[str] = set()
         self.asked = False          # whether `attributes` was used
         self._loose: set[str] = set()       # names that code may read of any object
         self._bare: list[types.ModuleType] = []     # library modules that are values
@@ -242,6 +249,7 @@ class Walk:
                                        and not (self.whole and self.class_of_user(type(x)))):
             if not self.whole:
                 self.leaf(place, bit_key(x), x)
+                self.name(x)
             return None
         if id(x) in self._seen:
             return None
@@ -252,6 +260,11 @@ class Walk:
             if isinstance(x, kinds):
                 return look(self, x, place)
         return self.instance(x, place)
+
+    def name(self, x: object) -> None:
+        """Note a text that may name an attribute."""
+        if type(x) is str and x.isidentifier():
+            self.texts.add(x)
 
     # Functions
 
@@ -332,7 +345,8 @@ class Walk:
             else:
                 self.path(path, f, tail)
         if reads.computed:
-            for n in sorted(reads.texts & names.keys()):
+            self.by_text = True
+            for n in sorted(self.lacked):
                 self.path((n,), f, tail)
         for n, level in reads.imports:
             self.imported(n, level, names, tail)
@@ -481,6 +495,7 @@ class Walk:
         for key, item in tuple(x.items()):
             if self.whole:
                 self.value(key, place)
+            self.name(key)
             self.value(item, place if self.whole else place.within(f"[{clipped(key)}]"))
         if isinstance(x, defaultdict):
             self.value(x.default_factory, place)
@@ -604,7 +619,9 @@ class Walk:
         if self.whole:
             return self.whole_instance(x, place)
         state, readable = state_of(x)
-        if not self.class_of_user(type(x)):
+        readable = readable or isinstance(x, types.SimpleNamespace)
+        if not (self.class_of_user(type(x)) or type(x) in _SETTINGS_CLASSES
+                or type(x).__module__ == "argparse"):
             for name, item in state.items():
                 if callable(item):
                     self.value(item, place.within(f".{name}"))
@@ -617,8 +634,10 @@ class Walk:
         self.value(type(x), place)
         self.asked = True
         names = self.attributes & {*state, *[n for c in type(x).__mro__ for n in vars(c)]}
+        if isinstance(x, _SETTINGS_CLASSES):   # their code is the standard library's
+            names |= state.keys() & {"data", "maps"}
         if own is not None:
-            for name in sorted(names):
+            for name in sorted(names | self.lacked):
                 self.in_names(own, name)
         for name in names - state.keys():
             base = next(c for c in type(x).__mro__ if name in vars(c))
@@ -680,6 +699,9 @@ _METHOD_TYPES = (types.FunctionType, staticmethod, classmethod, property, functo
 # Objects made by C that never change.
 _CONSTANT = frozenset((
     re.Pattern, re.Match, types.CodeType, object))
+
+# Classes of the standard library whose objects hold what users put there.
+_SETTINGS_CLASSES = (types.SimpleNamespace, ChainMap, UserDict, UserList)
 
 # Types, with the method that looks at their values; the first that fits is taken.
 _LOOKS: tuple[tuple[Any, Callable[[Walk, Any, _Place], None]], ...] = (

@@ -15,13 +15,14 @@ from ..core.primitive import Tangent, Zero
 from ..core.staging import closure_convert, stage
 from ..core.tags import pvary
 from ..core.trace import Tracer, ctx, typeof
+from ..interpreters.batching import to_axis
 from ..lax.families import add
 from ..lax.shape import instantiate, zeros_of
 from ..types.avals import ShapedArray, is_float0
 from ..types.tree import tree_flatten, tree_map, tree_structure
 from .rules import (
     Batched, Chosen, CustomCall, Ruled, Rules, SymbolicZero, UserRules, WithFailure, WithTangents,
-    at, check_pair, check_structure, leaf_paths, merged, packed, run_batched, unbatched,
+    alike, at, check_pair, check_structure, leaf_paths, merged, packed, run_batched, unbatched,
     with_consts,
 )
 
@@ -120,7 +121,7 @@ def _tangent(what: str, path: str, x: Array, t: Any) -> Tangent:
         given, t = t.aval, Zero(aval)
     else:
         given = typeof(t)
-    if given.shape != aval.shape or given.dtype != aval.dtype:
+    if not alike(given, aval):
         raise TypeError("Custom JVP rule must produce primal and tangent outputs with "
                         f"corresponding shapes and dtypes.\n  Expected {aval} (tangent type of "
                         f"{typeof(x)}) but got {given}.\n  {at(path)}{what}.")
@@ -170,17 +171,22 @@ class _BatchedJvp(Batched):
     __slots__ = ()
 
     def __call__(self, primals: Sequence[Array], tangents: Sequence[Tangent]) -> WithTangents:
-        self.check_axes()
-        # A tangent is mapped as its primal is.
-        zeros = [Zero(unbatched(t.aval, d)) if type(t) is Zero else None
-                 for t, d in zip(tangents, self.dims, strict=True)]
+        # A tangent of an array is mapped as its primal is.
+        size, t_dims = self.trace.axis.size, self.axes_of(primals, self.dims)
+        zeros = [Zero(unbatched(t.aval, d, size)) if type(t) is Zero else None
+                 for t, d in zip(tangents, t_dims, strict=True)]
         run = packed(self.rules, len(primals), zeros)
-        given = [(t, d) for t, d in zip(tangents, self.dims, strict=True) if type(t) is not Zero]
-        placed = self.place(*run_batched(self.trace, run, [*primals, *(t for t, _ in given)],
-                                         [*self.dims, *(d for _, d in given)]))
-        outs = placed[:len(run.aux)]
+        given = [(t, d) for t, d in zip(tangents, t_dims, strict=True) if type(t) is not Zero]
+        vals, dims = run_batched(self.trace, run, [*primals, *(t for t, _ in given)],
+                                 [*self.dims, *(d for _, d in given)])
+        n = len(run.aux)
+        outs = self.place(vals[:n], dims[:n], dims[n:])
+        wanted = [d for d, z in zip(self.axes_of(outs, self.out_dims), run.aux, strict=True)
+                  if z is None]
+        moved = [to_axis(t, d, want, size) if self.mapped else t
+                 for t, d, want in zip(vals[n:], dims[n:], wanted, strict=True)]
         return outs, merged([z and Zero(typeof(x).to_tangent_aval())
-                             for x, z in zip(outs, run.aux, strict=True)], placed[len(outs):])
+                             for x, z in zip(outs, run.aux, strict=True)], moved)
 
 
 class _ChosenJvp(Chosen):

@@ -18,18 +18,18 @@ from typing import Any, Generic, NoReturn
 import numpy as np
 
 from ..base.source import filter_traceback
-from ..base.typing import Array, ArrayLike, P, Params, PyTree, R, Reference, T
+from ..base.typing import Array, ArrayLike, MappedAxis, P, Params, PyTree, R, Reference, T
 from ..base.util import WithAux, has_content, lazy_module, name_of, wraps
 from ..control.bodies import check_aliases, with_leading
 from ..control.groups import HasBodies
 from ..core.context import ThreadState, ctx
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, OlympusprEqn, Var, numbers
+from ..core.ir import NO_DEBUG_INFO, ClosedOlympuspr, DebugInfo, OlympusprEqn, Var, numbers
 from ..core.primitive import Cotangent, Linear, Primitive, Tangent, Transposed, Zero, with_zeros
 from ..core.staging import closure_convert, passing, stage
 from ..core.trace import REFERENCES, Tracer, typeof
 from ..devices.array import array_from_numpy
-from ..interpreters.batching import BatchTrace, BatchTracer, to_axis
+from ..interpreters.batching import BatchTrace, BatchTracer, axis_of_tangents, to_axis
 from ..interpreters.checks import Checks
 from ..interpreters.dce import dce_closed
 from ..interpreters.partial_eval import TapeTrace
@@ -292,10 +292,16 @@ def mapped_by_rule(trace: BatchTrace, rules: Rules, dims: Sequence[int | None]) 
     return None
 
 
-def unbatched(aval: ShapedArray, dim: int | None) -> ShapedArray:
+def alike(a: ShapedArray, b: ShapedArray) -> bool:
+    """Whether types have one shape and dtype, or are one user's type."""
+    return a == b if a.is_high or b.is_high else (a.shape, a.dtype) == (b.shape, b.dtype)
+
+
+def unbatched(aval: ShapedArray, dim: MappedAxis, size: int) -> ShapedArray:
     """The aval of one element of a mapped value."""
-    return aval if dim is None else aval.update(
-        shape=(*aval.shape[:dim], *aval.shape[dim + 1:]))
+    if type(dim) is int and not aval.is_high:
+        return aval.update(shape=(*aval.shape[:dim], *aval.shape[dim + 1:]))
+    return aval if dim is None else aval.without_axis(dim, size)
 
 
 class Ruled(CustomFunction[P, R]):
@@ -438,7 +444,7 @@ class UserRules(Rules):
         pairs = () if self.out_avals is None else zip(self.out_avals, leaves, strict=True)
         for i, (aval, x) in enumerate(pairs):
             returned = typeof(x)
-            if (returned.shape, returned.dtype) != (aval.shape, aval.dtype):
+            if not alike(returned, aval):
                 raise TypeError(f"{what} where the first element represents the primal output: "
                                 f"{at(leaf_paths(tree)[i])}the rule's primal output is {returned}; "
                                 f"the function's is {aval}, and they must agree.")
@@ -471,7 +477,7 @@ class Batched(Rules):
     elements.
     """
 
-    __slots__ = ("code", "identity", "own", "trace", "rules", "dims", "mapped")
+    __slots__ = ("code", "identity", "own", "trace", "rules", "dims", "mapped", "out_dims")
 
     def __init__(self, trace: BatchTrace, rules: Rules, dims: Sequence[int | None]) -> None:
         super().__init__(rules)
@@ -480,18 +486,16 @@ class Batched(Rules):
         # Rules that are mapped along other axes, or by another vmap, are not the same.
         self.identity = (trace, self.dims, rules.identity)
         self.mapped = mapped_by_rule(trace, rules, dims)
+        self.out_dims: list[Any] = []       # which the first run settles
 
     def closed_over(self, references: bool = False) -> list[Tracer]:
         return self.rules.closed_over(references)
 
-    def check_axes(self) -> None:
-        """NotImplementedError if the mapped axes of tangents are unknown."""
-        for dim in self.dims:
-            if dim is not None and type(dim) is not int:
-                raise NotImplementedError(
-                    f"vmap: the rules {', '.join(self.names)} are used on values mapped as {dim}, "
-                    "which does not say how their tangents are mapped; define the function as a "
-                    "olympus.experimental.hiolympus.HiPrim with a `batch` rule.")
+    def axes_of(self, values: Sequence[Array], dims: Sequence[MappedAxis],
+                kind: str = "to_tangent_aval") -> list[MappedAxis]:
+        """Where the tangents of values that are mapped so are mapped, or what `kind` says."""
+        return [axis_of_tangents(typeof(x), d, self.trace.axis.size, kind) if d is not None else d
+                for x, d in zip(values, dims, strict=True)]
 
     def place(self, outs: Sequence[Array], dims: Sequence[int | None],
               others: Sequence[int | None] = ()) -> list[Array]:
@@ -502,8 +506,13 @@ class Batched(Rules):
         if self.mapped is None:
             self.mapped = any(d is not None for d in (*dims, *others))
         self.check_shared((*dims, *others))
-        return [to_axis(x, d, 0, self.trace.axis.size) for x, d in zip(outs, dims, strict=True)
-                ] if self.mapped else list(outs)
+        # A value of a user's type stays mapped as it is, in function and rule alike.
+        size, high = self.trace.axis.size, [typeof(x).is_high for x in outs]
+        if not self.out_dims:
+            self.out_dims = [None if not self.mapped else d if h else 0
+                             for d, h in zip(dims, high, strict=True)]
+        return [to_axis(x, d, want, size) for x, d, want in zip(
+            outs, dims, self.out_dims, strict=True)] if self.mapped else list(outs)
 
     def check_shared(self, dims: Sequence[int | None]) -> None:
         """ValueError if elements share the outputs, and some results differ between them."""
@@ -513,10 +522,6 @@ class Batched(Rules):
                 "mapped elements; the function's arguments and outputs do not, so that all "
                 "elements share one call and its derivative; pass what differs (a mapped value in "
                 "an object, lax.axis_index) to the function as an argument.")
-
-    @property
-    def out_dim(self) -> int | None:
-        return 0 if self.mapped else None
 
 
 class Chosen(Rules):
@@ -734,8 +739,10 @@ class CustomCall(HasBodies, abstract=True):
               ) -> list[Array]:
         """Record the call in the current (staging) trace."""
         avals = [typeof(a) for a in args]
-        body, tracers = closure_convert(stage(fun, avals))
-        if tracers and isinstance(rules, UserRules):
+        users = isinstance(rules, UserRules)
+        body, tracers = closure_convert(stage(fun, avals, DebugInfo(
+            self.what, name_of(rules.fun)) if users else NO_DEBUG_INFO))
+        if tracers and users:
             check_aliases(self.what, rules.fun, tracers, args, rules.in_tree, (*rules.statics,))
         more: list[Any] = []
         #   the rule is not being staged      stage it if it may close over tracers
@@ -795,14 +802,14 @@ class CustomCall(HasBodies, abstract=True):
              vals: Sequence[Array], dims: Sequence[int | None], **params: Hashable
              ) -> tuple[list[Array], list[int | None]]:
         # The parent runs the function or the rules. Both pass their outputs through
-        # `batched.place`, which decides `out_dim`.
+        # `batched.place`, which decides `out_dims`.
         batched = self.batched(trace, rules, dims)
 
         def run(*xs: Array) -> list[Array]:
             return batched.place(*run_batched(trace, fun, xs, dims))
 
         outs = ctx.trace.process_custom(self, run, batched, tuple(vals), params)
-        return outs, [batched.out_dim] * len(outs)
+        return outs, batched.out_dims
 
     #: program -> the function to call
     function: Any = staticmethod(lambda closed: lambda *xs: eval_closed(closed, *xs))

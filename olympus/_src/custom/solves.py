@@ -7,10 +7,11 @@ the solver.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from typing import Any
 
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, Params, PyTree, T
-from ..base.util import cut, name_of
+from ..base.util import cut, lazy_module, name_of
 from ..control.bodies import (
     Body, aval_error, cast, check_callable, flatten, leaf_names, same_type, stage_body,
     structure_error,
@@ -25,11 +26,13 @@ from ..interpreters.partial_eval import TapeTrace
 from ..interpreters.transpose import transpose_program
 from ..lax.arithmetic import neg, sub
 from ..lax.shape import instantiate
-from ..types.avals import ShapedArray
+from ..types.avals import MUTABLE, ShapedArray
 from ..types.tree import tree_flatten, tree_structure, tree_unflatten
 from ..types.tree_registry import PyTreeDef
 from .jvp import custom_jvp
 from .rules import WithTangents, results
+
+_refs: Any = lazy_module("olympus._src.interpreters.discharge")     # where there are references
 
 
 class LinearSolve(HasBodies):
@@ -105,6 +108,14 @@ class LinearSolve(HasBodies):
 linear_solve_p = LinearSolve("custom_linear_solve")
 
 
+def _of_arrays(what: str, role: str, body: Body) -> Body:
+    """The body on the contents of references that it closes over."""
+    if not MUTABLE:
+        return body
+    program, consts = _refs.on_contents(what, role, body.program, body.consts)
+    return Body(program, consts, body.out_tree, body.name)
+
+
 def _like(what: str, role: str, body: Body, tree: PyTreeDef, avals: Sequence[ShapedArray],
           like: str, count: int = -1) -> None:
     """TypeError unless the body, which plays the role, returns the given structure and types."""
@@ -158,10 +169,11 @@ def custom_linear_solve(matvec: Callable[..., PyTree], b: PyTree, solve: Callabl
         check_callable(what, transpose_solve=transpose_solve)
     leaves, avals, tree = flatten(f"{what}: b", b)
     in_tree = tree_structure((b,))
-    product = stage_body(matvec, in_tree, avals)
+    product = _of_arrays(what, "matvec", stage_body(matvec, in_tree, avals))
     _like(what, "matvec", product, tree, avals, "b")
     count = len(avals) if has_aux else -1
-    direct = stage_body(lambda rhs: solve(matvec, rhs), in_tree, avals)
+    direct = _of_arrays(what, "matvec or solve", stage_body(
+        lambda rhs: solve(matvec, rhs), in_tree, avals))
     _like(what, "solve", direct, tree, avals, "b", count)
     back: Body | None = None
     if transpose_solve is not None or symmetric:
@@ -175,7 +187,8 @@ def custom_linear_solve(matvec: Callable[..., PyTree], b: PyTree, solve: Callabl
 
         solver, operator = (transpose_solve, vecmat) if transpose_solve is not None else (
             solve, matvec)
-        back = stage_body(lambda rhs: solver(operator, rhs), in_tree, avals)
+        back = _of_arrays(what, "transpose_solve", stage_body(
+            lambda rhs: solver(operator, rhs), in_tree, avals))
         _like(what, "transpose_solve", back, tree, avals, "b", count)
     bodies = (product, direct, back)
     consts = [[] if body is None else body.consts for body in bodies]
@@ -214,15 +227,11 @@ def custom_root(f: Callable[..., PyTree], initial_guess: PyTree, solve: Callable
     check_callable(what, f=f, solve=solve, tangent_solve=tangent_solve)
     leaves, avals, tree = flatten(f"{what}: initial_guess", initial_guess)
     in_tree = tree_structure((initial_guess,))
-    equation = stage_body(f, in_tree, avals)
+    equation = _of_arrays(what, "f", stage_body(f, in_tree, avals))
     _like(what, "f", equation, tree, avals, "initial_guess")
-    solver = stage_body(lambda guess: solve(f, guess), in_tree, avals)
+    solver = _of_arrays(what, "f or solve", stage_body(
+        lambda guess: solve(f, guess), in_tree, avals))
     _like(what, "solve", solver, tree, avals, "initial_guess", len(avals) if has_aux else -1)
-    for x in (*equation.consts, *solver.consts):
-        if typeof(x).mutable:
-            raise ValueError(f"{what}: f or solve closes over the reference {typeof(x)}; an "
-                             "equation of arrays is required, since derivatives are taken of it;\n"
-                             "  read the reference before, x = ref[...], and close over x.")
     n = len(avals)
 
     # The values that `f` and `solve` close over are arguments, in two groups. Only values of `f`

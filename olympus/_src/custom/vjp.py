@@ -13,7 +13,9 @@ from typing import Any, NoReturn
 
 from ..base.errors import UnexpectedTracerError
 from ..base.source import api_boundary
-from ..base.typing import Array, ArrayLike, IrValue, P, Params, PyTree, R, Reference, Value
+from ..base.typing import (
+    Array, ArrayLike, IrValue, MappedAxis, P, Params, PyTree, R, Reference, Value,
+)
 from ..base.util import WithAux, cut, lazy_module, name_of
 from ..control.bodies import cast, check_callable, flatten
 from ..control.call import Defined, call_p
@@ -34,7 +36,7 @@ from ..types.tree import broadcast_prefix, tree_flatten, tree_leaves, tree_map, 
 from ..types.tree_registry import PyTreeDef
 from .rules import (
     Batched, Chosen, CustomCall, Ruled, Rules, Shifted, SymbolicZero, UserRules, WithFailure,
-    WithTangents, at, check_pair, check_structure, closed_over, leaf_paths, merged, packed,
+    WithTangents, alike, at, check_pair, check_structure, closed_over, leaf_paths, merged, packed,
     run_batched, unbatched, with_consts,
 )
 
@@ -180,10 +182,12 @@ class _VjpRules(UserRules):
                 out.append(Zero(aval))
                 continue
             found = typeof(ct)
-            fits = dtypes.is_complex(aval.dtype) or not dtypes.is_complex(found.dtype)
-            if found.shape != aval.shape or not fits:
+            high = found.is_high or aval.is_high
+            fits = alike(found, aval) if high else (
+                dtypes.is_complex(aval.dtype) or not dtypes.is_complex(found.dtype))
+            if not fits or (not high and found.shape != aval.shape):
                 path = leaf_paths(self.in_tree)[i]
-                raise (TypeError if found.shape == aval.shape else ValueError)(
+                raise (TypeError if high or found.shape == aval.shape else ValueError)(
                     f"{what} must produce an output of the arguments' types,\n  but at "
                     f"output{path} the bwd rule produced an output of type {found}\n  "
                     f"corresponding to an input of type {aval};\n  equal shape and, for a real "
@@ -309,33 +313,35 @@ class _BatchedVjp(Batched):
     __slots__ = ()
 
     def __call__(self, primals: Sequence[Array], perturbed: Sequence[bool]) -> Forward:
-        self.check_axes()
         forward = _forward_rules(self.rules, perturbed)
         vals, dims = run_batched(self.trace, forward, primals, self.dims)
         num_outs, bwd = forward.aux
         res_dims = dims[num_outs:]
         outs = self.place(vals[:num_outs], dims[:num_outs], res_dims)
         in_avals = [typeof(x).to_cotangent_aval() for x in primals]
+        ct_dims, wanted = (self.axes_of(values, axes, "to_cotangent_aval")
+                           for values, axes in ((outs, self.out_dims), (primals, self.dims)))
 
         def batched_bwd(res: Sequence[Array], cts: Sequence[Tangent]) -> Sequence[Tangent]:
-            return self.backward(bwd, res, res_dims, cts, in_avals)
+            return self.backward(bwd, res, res_dims, cts, ct_dims, in_avals, wanted)
 
         return outs, vals[num_outs:], batched_bwd
 
-    def backward(self, bwd: Backward, res: Sequence[Array],
-                 res_dims: Sequence[int | None], cts: Sequence[Tangent],
-                 in_avals: Sequence[ShapedArray]) -> list[Tangent]:
+    def backward(self, bwd: Backward, res: Sequence[Array], res_dims: Sequence[MappedAxis],
+                 cts: Sequence[Tangent], ct_dims: Sequence[MappedAxis],
+                 in_avals: Sequence[ShapedArray], wanted: Sequence[MappedAxis]) -> list[Tangent]:
+        size = self.trace.axis.size
         run = flat_backward(bwd, len(res), [
-            Zero(unbatched(ct.aval, self.out_dim)) if type(ct) is Zero else None for ct in cts])
-        given = [ct for ct in cts if type(ct) is not Zero]
-        vals, dims = run_batched(self.trace, run, [*res, *given],
-                                 [*res_dims, *[self.out_dim] * len(given)])
+            Zero(unbatched(ct.aval, d, size)) if type(ct) is Zero else None
+            for ct, d in zip(cts, ct_dims, strict=True)])
+        given = [(ct, d) for ct, d in zip(cts, ct_dims, strict=True) if type(ct) is not Zero]
+        vals, dims = run_batched(self.trace, run, [*res, *(ct for ct, _ in given)],
+                                 [*res_dims, *(d for _, d in given)])
         self.check_shared(dims)
         rest = iter(zip(vals, dims, strict=True))
-        size = self.trace.axis.size
         return [Zero(aval) if z else
                 sum_or_move(*next(rest), want, size) if self.mapped else next(rest)[0]
-                for z, want, aval in zip(run.aux, self.dims, in_avals, strict=True)]
+                for z, want, aval in zip(run.aux, wanted, in_avals, strict=True)]
 
 
 def sum_or_move(ct: Array, dim: int | None, want: int | None, size: int) -> Array:

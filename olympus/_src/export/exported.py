@@ -32,7 +32,7 @@ from ..types.dim_equations import Solution, solve
 from ..types.mesh import AbstractMesh, Mesh
 from ..types.sharding import NamedSharding
 from ..types.symbolic import Dimension
-from ..types.tree import argument_path, explain_mismatch, tree_flatten
+from ..types.tree import argument_path, explain_mismatch, flatten_arguments, tree_flatten
 from ..types.tree_registry import PyTreeDef
 from .artifact import Fields, decode, encode
 from .call import as_exported, call_exported_p
@@ -197,7 +197,7 @@ class Exported:
 
         Arguments have the structure, ranks and dtypes that were exported; ValueError otherwise.
         """
-        leaves, tree = tree_flatten((args, kwargs))
+        leaves, tree = flatten_arguments("Exported.call", (args, kwargs))
         if tree != self.in_tree:
             differences = explain_mismatch(self.in_tree, tree)
             raise ValueError(

@@ -16,6 +16,7 @@ from ..core.staging import stage
 from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
 from ..lax.shape import broadcast_axis, move_axis, zeros_of
 from ..types.avals import Aval, ShapedArray, is_float0
+from ..types.shape import definitely_equal
 from .compiled_rules import vmap_at_once
 
 
@@ -142,6 +143,32 @@ def to_axis(x: ArrayLike, src: int | None, dst: int, size: int) -> Any:
         shape = [n for i, n in enumerate(aval.shape) if i != src]
         return zeros_of(aval.update(shape=(*shape[:dst], size, *shape[dst:])))
     return broadcast_axis(x, size, dst) if src is None else move_axis(x, src, dst)
+
+
+def axis_of_tangents(aval: ShapedArray, dim: MappedAxis, size: int, kind: str = "to_tangent_aval"
+                     ) -> MappedAxis:
+    """Where a tangent, or what `kind` says, is mapped if the value of this type is mapped so.
+
+    A user's type does not say it of tangents that are arrays: their type with another number of
+    elements has another size along that axis.
+    """
+    if dim is None or type(dim) is int:
+        return dim
+    whole = getattr(aval, kind)()
+    if whole.is_high:
+        return dim
+    one = aval.dec_rank(size, dim)
+    sizes: list[Any] = list(getattr(one, kind)().shape)
+    other = 1 + max([n for n in (*whole.shape, *sizes) if type(n) is int], default=0)
+    shape = getattr(one.inc_rank(other, dim), kind)().shape
+    places = [i for i, n in enumerate(shape) if definitely_equal(n, other)]
+    if len(places) != 1 or [n for i, n in enumerate(shape) if i not in places] != sizes:
+        raise NotImplementedError(
+            f"vmap: a rule of custom_jvp or custom_vjp takes values of type {aval}, mapped as "
+            f"{dim}, which have tangents {whole}, and those of one element are {list(sizes)}: "
+            "tangents with one axis more are required; define the function as an "
+            "olympus.experimental.hiolympus.HiPrim with a `batch` rule.")
+    return places[0]
 
 
 def _mapped_as(aval: Aval, x: Value, src: MappedAxis, dst: MappedAxis) -> Value:

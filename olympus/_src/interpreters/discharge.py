@@ -10,6 +10,7 @@ to the bodies as further operands, and take them back as further results (`disch
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ from ..core.evaluate import evaluate
 from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, Var, derived
 from ..core.primitive import Primitive
 from ..core.staging import stage
-from ..core.trace import ThreadState, ctx
+from ..core.trace import ThreadState, ctx, typeof
 from ..types.refs import inner
 
 
@@ -107,7 +108,8 @@ def discharge(closed: ClosedOlympuspr, which: Sequence[bool] | None = None,
     elif not any(which) and not makes_refs(closed):
         return closed
     returned = written(closed) if returned is None else returned
-    return _discharged(closed, tuple(which), tuple(returned),
+    # A reference that stays one is written where it is.
+    return _discharged(closed, tuple(which), tuple(map(operator.and_, which, returned)),
                        tuple(sources) if any(x is not None for x in sources) else ())
 
 
@@ -150,6 +152,23 @@ def _discharged(closed: ClosedOlympuspr, which: tuple[bool, ...], returned: tupl
                                   if r]))
     return stage(body, [inner(a) if w else a for a, w in zip(closed.in_avals, which, strict=True)],
                  info)
+
+
+def on_contents(what: str, role: str, closed: ClosedOlympuspr, consts: Sequence[Reference]
+                ) -> tuple[ClosedOlympuspr, list[Reference]]:
+    """A program of arrays and its first operands: contents in place of references that it reads.
+
+    ValueError for one that it writes: it may run any number of times, or be differentiated.
+    """
+    which = [typeof(x).mutable for x in consts]
+    for x, changed in zip(consts, written(closed), strict=False):
+        if changed:
+            raise ValueError(f"{what}: {role} writes the reference {typeof(x)}, which it closes "
+                             "over; a function of arrays is required, since derivatives are taken "
+                             "of it;\n  return what is to be written, and write it outside.")
+    n = len(closed.in_avals) - len(which)
+    return discharge(closed, [*which, *[False] * n]), [
+        x[...] if w else x for x, w in zip(consts, which, strict=True)]
 
 
 def stores_of(closed: ClosedOlympuspr) -> dict[int, int]:

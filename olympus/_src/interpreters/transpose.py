@@ -125,26 +125,29 @@ class _Sums:
     def grow(self, eqn: OlympusprEqn, ins: Sequence[Transposed], ct: ArrayLike | Zero) -> bool:
         """Add the cotangent of a part to the operand's sum in place, without an array of zeros.
 
-        False if that is impossible: there is no sum yet, it has tags, or fewer than 32 bits.
+        False if that is impossible: there is no sum yet, or its type is not the operand's.
         """
-        total = self.acc.get(eqn.invars[0])
+        var = eqn.invars[0]
+        total = self.acc.get(var)
         if total is None or type(ct) is Zero or Linear in map(type, ins[1:]):
             return False
-        if typeof(total).tagged or typeof(total).dtype.itemsize < 4:
+        if typeof(total).tagged and not var.aval.tagged:
             return False
-        self.acc[eqn.invars[0]] = eqn.primitive.grown(total, ct, *ins[1:], **eqn.params)
+        total, ct = self.terms(var, var.aval.dtype, total, ct)
+        self.acc[var] = eqn.primitive.grown(total, ct, *ins[1:], **eqn.params)
         return True
 
     def sum_of(self, var: Var, aval: ShapedArray, x: Array, y: ArrayLike) -> Array:
-        if aval.is_high:
-            return aval.vspace_add(x, y)
-        dtype = aval.dtype
+        return aval.vspace_add(x, y) if aval.is_high else add(*self.terms(var, aval.dtype, x, y))
+
+    def terms(self, var: Var, dtype: DType, x: Array, y: ArrayLike) -> tuple[Array, ArrayLike]:
+        """The sum so far and a further term, as they are added."""
         if dtype.itemsize < 4 and (sum_dtype := dtypes.wide_dtype(dtype)) != dtype:
             if var in self.several:
                 self.wide[var] = dtype
                 x, y = in_dtype(x, sum_dtype), in_dtype(y, sum_dtype)
             self.several.add(var)
-        return add(x, y)
+        return x, y
 
 
 def _forward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Transposed],

@@ -150,7 +150,7 @@ class Costs:
 
 
 def operation_cost(eqn: OlympusprEqn, platform: str | None = None) -> Cost:
-    """XLA's estimate for a program of one equation.
+    """XLA's estimate for a program of one equation, with the primitive's own `flops` if it has any.
 
     Nothing of one along axes that are bound around it, of one that the platform has no rule for,
     and of one with symbolic sizes, for which XLA counts numbers far from any.
@@ -170,8 +170,11 @@ def operation_cost(eqn: OlympusprEqn, platform: str | None = None) -> Cost:
     except (NameError, NotImplementedError):    # an axis without a size, no rule
         return NOTHING
     # XLA says -1 where it cannot estimate.
-    return Cost(*[max(costs.get(name, 0.0), 0.0)
+    cost = Cost(*[max(costs.get(name, 0.0), 0.0)
                   for name in ("flops", "transcendentals", "bytes accessed")])
+    count = eqn.primitive.flops
+    return cost if count is None else cost._replace(flops=count(
+        *[[v.aval.shape for v in values] for values in (eqn.invars, eqn.outvars)], eqn.params))
 
 
 def _sum_by_line(parts: Iterable[Lines]) -> Lines:

@@ -26,7 +26,9 @@ from ..types.avals import Aval
 from ..types.layout import AutoLayout, Format, Layout
 from ..types.mesh import current_mesh
 from ..types.sharding import NamedSharding, PartitionSpec, Sharding, space_of
-from ..types.tree import flatten_axes, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
+from ..types.tree import (
+    flatten_arguments, flatten_axes, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten,
+)
 from ..types.tree_registry import PyTreeDef
 from .arguments import abstract, name_in_code, parameter_name, parameters_of, too_large
 
@@ -204,7 +206,7 @@ class Signature:
             dynamic, arguments.statics, arguments.static_kwargs = args, {}, {}
         # Part of the key: without static arguments, calls of two arities may have one tree.
         arguments.arity = len(args)
-        arguments.leaves, arguments.in_tree = tree_flatten((dynamic, kwargs))
+        arguments.leaves, arguments.in_tree = flatten_arguments("jit", (dynamic, kwargs), self.name)
         try:
             arguments.avals = tuple([abstract(x) for x in arguments.leaves])
         except (TypeError, OverflowError):

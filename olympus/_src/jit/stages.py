@@ -35,7 +35,7 @@ from ..runtime.eager import argument_array, deleted_error, run_program, shard_fa
 from ..types.avals import Aval
 from ..types.layout import Format, Layout
 from ..types.mesh import AxisType
-from ..types.tree import explain_mismatch, tree_flatten, tree_leaves, tree_map, tree_unflatten
+from ..types.tree import explain_mismatch, flatten_arguments, tree_leaves, tree_map, tree_unflatten
 from ..types.tree_paths import flatten_error
 from ..types.tree_registry import PyTreeDef, dispatch_registry
 from .program import Program
@@ -399,7 +399,7 @@ class Compiled(Stage):
 
     def _on_parts(self, whole: Program, args: tuple, kwargs: dict[str, PyTree]) -> PyTree:
         """The call of a program that takes or returns values of users' types."""
-        leaves, tree = tree_flatten((args, kwargs))
+        leaves, tree = flatten_arguments("jit", (args, kwargs), whole.name)
         if tree != whole.in_tree:
             raise _structure_error(whole, args, kwargs)
         lead = len(whole.lead)
@@ -557,7 +557,7 @@ def may_share(arguments: PyTree) -> bool:
 
 def _checked_leaves(program: Program, args: tuple, kwargs: dict[str, PyTree]) -> list[Array]:
     """The flat arrays of a call; TypeError where structure or types are not the traced."""
-    leaves, tree = tree_flatten((args, kwargs))
+    leaves, tree = flatten_arguments("jit", (args, kwargs), program.name)
     if tree != program.in_tree:
         raise _structure_error(program, args, kwargs)
     for x in leaves:

@@ -20,7 +20,7 @@ from ..core.staging import stage
 from ..core.trace import Trace, Tracer, enter, leave
 from ..types.avals import ShapedArray, ShapeDtypeStruct
 from ..types.shape import entries, static_int
-from ..types.tree import keystr, tree_flatten, tree_flatten_with_path
+from ..types.tree import flatten_arguments, keystr, tree_flatten, tree_flatten_with_path
 from ..types.tree_registry import PyTreeDef
 from .arguments import abstract, argument_name, check_callable, check_results, too_large
 
@@ -31,7 +31,7 @@ def _trace(what: str, fun: Callable, args: Sequence[ArrayLike | ShapedArray],
     """(program, structure of the result) of a call; arguments need only shapes and dtypes."""
     dynamic = [a for i, a in enumerate(args) if i not in statics]
     positions: list[int | str] = [i for i in range(len(args)) if i not in statics]
-    leaves, in_tree = tree_flatten((dynamic, kwargs))
+    leaves, in_tree = flatten_arguments(what, (dynamic, kwargs))
     # Keywords as a tree has them: in the order of their names.
     named = zip([*positions, *sorted(kwargs)], [*dynamic, *[kwargs[k] for k in sorted(kwargs)]])
     names = tuple([argument_name(fun, where) + keystr(path) for where, tree in named

@@ -172,13 +172,15 @@ class BlockMapping:
         shape = spec.block_shape if made else None
         self.line = spec.line if isinstance(spec, BlockSpec) else None
         self.memory_space = spec.memory_space if isinstance(spec, BlockSpec) else None
-        self.dims = tuple([self._dim(d) for d in (aval.shape if shape is None else shape)])
+        self.dims = tuple(map(self._dim, aval.shape if shape is None else shape))
         if len(self.dims) != aval.ndim:
             raise ValueError(
                 f"pallas_call: the block shape {_shown(self.dims)} given for {origin}, {aval}:\n"
                 f"  Block shape for {origin} (= {_shown(self.dims)}) must have the same number of "
                 f"dimensions as the array shape {aval.shape};\n  write one entry for each axis, "
                 f"None for an axis that the kernel does not have{self._made()}.")
+        for d, n in zip(self.dims, aval.shape, strict=True):
+            self._check_size(d.block_size, n)
         self.padding = [self._padding(d, n) for d, n in zip(self.dims, aval.shape, strict=True)]
         self.block = Block(self.dims, [lo + n + hi for (lo, hi), n in zip(
             self.padding, aval.shape, strict=True)])
@@ -194,23 +196,24 @@ class BlockMapping:
     def _dim(self, d: PyTree) -> BlockDim:
         if d is None:
             return squeezed
-        if isinstance(d, _DIMS):
-            size = d.block_size
-        elif isinstance(d, SymbolicDim):
-            size, d = d, Blocked(d)
-        elif hasattr(d, "__index__") and not isinstance(d, bool):
-            size = d.__index__()
-            d = Blocked(size)
-        else:
+        if isinstance(d, SymbolicDim):
+            return Blocked(d)
+        if hasattr(d, "__index__") and not isinstance(d, bool):
+            return Blocked(d.__index__())
+        if not isinstance(d, _DIMS):
             raise ValueError(
                 f"pallas_call: the block shape entry {clipped(d)} given for {self.origin}: "
                 f"Unsupported block dimension type: {type(d)};\n  an int, None, pl.Squeezed, "
                 f"pl.Blocked, pl.Element, pl.BoundedSlice or pl.Indirect is required{self._made()}."
             )
-        if not isinstance(size, (int, SymbolicDim)) or known_less(size, 1):
+        return d
+
+    def _check_size(self, size: object, n: int) -> None:
+        """ValueError unless a block has elements along an axis of size n; 0 is one block of 0."""
+        least = 0 if definitely_equal(n, 0) else 1
+        if not isinstance(size, (int, SymbolicDim)) or known_less(size, least):
             raise ValueError(f"pallas_call: the block size {size} given for {self.origin}; a "
                              f"positive int is required{self._made()}.")
-        return d
 
     @staticmethod
     def _padding(d: BlockDim, n: int) -> tuple[int, int]:

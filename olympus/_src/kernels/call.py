@@ -43,7 +43,7 @@ from .aliases import is_array, shared
 from .blocks import BlockMapping, not_taken, written_at
 from .grid import around, interpreted
 from .padding import with_ends_repeated
-from .semaphores import content_aval, first_content
+from .semaphores import check_last_content, content_aval, first_content
 from .specs import GENERATOR, INT32, CostEstimate, Grid, GridSpec, NoBlockSpec, no_block_spec
 from .steps import Steps, as_index, over_grid
 
@@ -346,6 +346,8 @@ class _Call:
         end = over_grid(step, size, start)[:len(carried)]
         for i, x in zip(carried, end, strict=True):
             contents[i] = x
+        for x, content in zip(self.scratch, contents[-len(self.scratch):], strict=True):
+            check_last_content("pallas_call", x, content)
         here = len(scalars) + n_in
         return [m.cut(as_array(x)) for m, x in zip(self.mappings[n_in:], contents[here:])]
 

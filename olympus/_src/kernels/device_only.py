@@ -16,7 +16,7 @@ from ..base.typing import PyTree
 #: module of `olympus.experimental.pallas`: the device, names that need it
 _ONLY = {
     "tpu": ("a TPU", (
-        "PipelineStep Tiling annotate conv core_barrier "
+        "PipelineStep annotate conv core_barrier "
         "emit_pipeline_with_async_prefetch "
         "has_memory_space join_bits "
         "matmul_acc_lhs matmul_lhs_fifo matmul_pop matmul_pop_fifo "

@@ -3,7 +3,8 @@
 Padding holds NaN, so that a kernel that uses it gives NaN. A derivative uses it in right kernels,
 too: the cotangent of an output's padding is 0, and 0 * NaN is NaN, which sums into the cotangents
 of other operands. So differentiated kernels run on padding that repeats the elements at the ends of
-the array: where the kernel has derivatives, 0 times them is 0.
+the array: where the kernel has derivatives, 0 times them is 0. Padding of integers and bools stays,
+so that masks and numbers of segments leave out the same elements with derivatives and without.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from ..core.staging import stage
 from ..core.trace import typeof
 from ..lax.shape import broadcast_in_dim
 from ..lax.slicing import Pad, concatenate, pad_p, slice_in_dim
+from ..types.avals import has_tangent
 from ..types.shape import definitely_equal
 
 PaddingConfig: TypeAlias = "tuple[tuple[int, int, int], ...]"
@@ -75,6 +77,6 @@ def with_ends_repeated(closed: ClosedOlympuspr) -> ClosedOlympuspr:
 
 
 def _replaced(eqn: OlympusprEqn) -> bool:
-    """Whether an equation pads an array that has elements."""
-    return eqn.primitive is pad_blocks_p and not any(
+    """Whether an equation pads an array with derivatives that has elements."""
+    return eqn.primitive is pad_blocks_p and has_tangent(eqn.invars[0].aval) and not any(
         definitely_equal(n, 0) for n in eqn.invars[0].aval.shape)

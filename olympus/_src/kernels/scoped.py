@@ -20,7 +20,7 @@ from ..numpy.refs import get
 from ..types.sharding import ShardingLike
 from ..types.tree import tree_map
 from .blocks import blank
-from .semaphores import first_content
+from .semaphores import check_last_content, first_content
 from .specs import SemaphoreType, array_aval
 
 
@@ -53,7 +53,10 @@ def run_scoped(f: Callable[..., R], *types: PyTree, collective_axes: Hashable = 
     14.0
     """
     refs, named = tree_map(made, types), tree_map(made, kw_types)
-    return f(*refs, **named)
+    result = f(*refs, **named)
+    tree_map(lambda x, ref: check_last_content("run_scoped", x, get(ref)), (types, kw_types),
+             (refs, named))
+    return result
 
 
 @api_boundary

@@ -1,8 +1,8 @@
 """Semaphores and copies of kernels, as a simulation of one core has them.
 
 A semaphore is a reference to int32 counts. A copy is done where it starts; its semaphore counts the
-bytes until somebody waits for them. Nothing else runs meanwhile, so no wait blocks, and no race is
-looked for. Copies to other devices are in `remote.py`.
+bytes until somebody waits for them. Nothing else runs meanwhile, so no wait blocks: what would wait
+for ever on a device fails in checked programs. Copies to other devices are in `remote.py`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ import enum
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, PyTree, Reference
 from ..base.util import clipped
+from ..jit.checked import check
 from ..lax.creation import full
 from ..numpy.creation import asarray
+from ..numpy.reductions import all as all_of
 from ..numpy.refs import addupdate, get, set
 from ..types import dtypes
 from ..types.avals import ShapedArray
@@ -51,12 +53,23 @@ def content_aval(x: PyTree) -> ShapedArray:
     return array_aval(x.shape, x.dtype)
 
 
+def is_semaphore(x: PyTree) -> bool:
+    """Whether a type of scratch is that of semaphores."""
+    return isinstance(x, (SemaphoreRef, SemaphoreType))
+
+
 def first_content(x: PyTree) -> Array:
     """The content of scratch before anything is written: 0 for semaphores."""
     aval = content_aval(x)
-    if isinstance(x, (SemaphoreRef, SemaphoreType)):
-        return full(aval.shape, 0, INT32)
-    return blank(aval.shape, aval.dtype)
+    return full(aval.shape, 0, INT32) if is_semaphore(x) else blank(aval.shape, aval.dtype)
+
+
+def check_last_content(name: str, x: PyTree, content: Array) -> None:
+    """In checked programs, fail unless the semaphores of this scratch are 0 at its end."""
+    if is_semaphore(x):
+        check(all_of(content == 0), f"{name}: semaphores end at {{count}}; 0 is required, since a "
+              "device checks it: wait for each copy that starts, and for each signal",
+              count=content, debug=True)
 
 
 @api_boundary
@@ -132,6 +145,10 @@ def semaphore_wait(sem_or_view: Reference, value: ArrayLike = 1, *, decrement: b
     >>> print(left())
     1
     """
+    count = get(sem_or_view)
+    check(all_of(count >= value), "semaphore_wait: a semaphore counts {count} where {value} are "
+          "waited for; nothing else runs that signals, so a device would wait for ever: start the "
+          "copy, or signal, before", count=count, value=value, debug=True)
     if decrement:
         addupdate(sem_or_view, ..., -value)     # pyright: ignore[reportOperatorIssue]
 

@@ -86,6 +86,18 @@ class SideEffectType(enum.Enum):
     SIDE_EFFECTING = "side_effecting"
 
 
+class Tiling(enum.Enum):
+    """How a TPU lays out the memory of a pipeline's blocks; interpret mode ignores it.
+
+    >>> from olympus.experimental.pallas import tpu as pltpu
+    >>> pltpu.Tiling.COMPACT.name
+    'COMPACT'
+    """
+
+    COMPACT = 1
+    SPARSE_CORE = 2
+
+
 @dataclasses.dataclass(frozen=True)
 class CompilerParams:
     """Options of the TPU's compiler of kernels; interpret mode ignores them.
@@ -130,7 +142,8 @@ class InterpretParams:
         inside, and `jit(checks={"index"})` finds it.
       dma_execution_mode: "on_wait" or "eager" is checked; a copy is done where it starts.
       buffer_bounds: "logical" or "padded" is checked; it is "logical".
-      detect_races, skip_floating_point_ops: True gives a warning: nothing here does it.
+      detect_races, skip_floating_point_ops: True gives a warning: nothing here does it. Waits that
+        nothing ends, and copies that nobody waits for, fail under `jit(checks={"user"})`.
       vector_clock_size, logging_mode, allow_hbm_allocation_in_run_scoped: of JAX's simulator.
 
     >>> from olympus.experimental import pallas as pl
@@ -169,8 +182,10 @@ class InterpretParams:
                 raise ValueError(f"InterpretParams: {name}={given} given; at least 1 is required.")
         for name in "detect_races", "skip_floating_point_ops":
             if getattr(self, name):
+                more = (" jit(checks={'user'}) finds waits that nothing ends, and copies that "
+                        "nobody waits for." if name == "detect_races" else "")
                 warnings.warn(f"InterpretParams: {name}=True has no effect: steps and copies run "
-                              "one after the other here.", stacklevel=3)
+                              f"one after the other here.{more}", stacklevel=3)
 
 
 @contextlib.contextmanager

@@ -58,9 +58,12 @@ class Quotient(Elementwise):
     pace = 1.0
 
     def lower(self, b: Builder, x: IrValue, y: IrValue) -> IrValue:
-        x, y = b.expand([x, y])
         aval, divisor = b.avals_out[0], b.eqn.invars[1]
         number = divisor.raw if type(divisor) is Literal else None
+        # XLA multiplies by the reciprocal of a constant, which gives zeros other signs.
+        parts = dtypes.is_complex(aval.dtype)
+        hidden = parts and number is not None and b.module.fences
+        x, y = b.expand([x, b.fence(y) if hidden else y])
         info = dtypes.iinfo(aval.dtype) if dtypes.is_integer(aval.dtype) else None
         if info is None or isinstance(number, int) and number:
             out = b.op(self.op, [x, y])
@@ -70,7 +73,7 @@ class Quotient(Elementwise):
                                 aval.update(dtype=dtypes.as_dtype(bool)))
             out = b.op(self.op, [x, b.op("stablehlo.select", [by_zero, one, y])])
             out = b.op("stablehlo.select", [by_zero, self.by_zero(b, x), out])
-        if info is not None:
+        if info is not None or parts:
             b.emitted = None    # no recipe: it depends on whether the divisor is a number
         return out
 
@@ -90,8 +93,23 @@ class Remainder(Quotient):
         return x
 
 
-neg_p = elementwise("neg", "stablehlo.negate", NUMERIC, lambda t, z, x: neg_p.bind(t), linear=(0,),
-                    algebra="negation", makes_nan=False)
+class Negation(Elementwise):
+    """-x; of 16 bits stored on GPUs: a kernel of NVIDIA's would take -(-32768) for 32768 in what
+    reads it (jaxlib 0.11.2).
+    """
+
+    algebra = "negation"
+
+    def lower(self, b: Builder, x: IrValue) -> IrValue:
+        out = b.op(self.op, [x])
+        dtype = b.avals_out[0].dtype
+        if dtypes.is_integer(dtype) and dtype.itemsize == 2 and b.platform not in ("cpu", "tpu"):
+            return b.ops("stablehlo.optimization_barrier", [out]).results[0]
+        return out
+
+
+neg_p = Negation("neg", "stablehlo.negate", NUMERIC, [lambda t, z, x: neg_p.bind(t)], (0,),
+                 makes_nan=False)
 # A tangent has the type of the operand in whose place it is bound: nothing is to be promoted.
 sub_p = elementwise("sub", "stablehlo.subtract", NUMERIC,
                     lambda t, z, x, y: t, lambda t, z, x, y: neg_p.bind(t), linear=(0, 1),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Hashable, Iterable, Sequence
 
+from ..base import config
 from ..base.errors import ShardingTypeError
 from ..base.typing import Array, ArrayLike, DType, DTypeLike, IrValue, Params
 from ..base.util import lazy_module, memoize, quoted
@@ -203,8 +204,9 @@ def sum_dtype(name: str, lhs: ShapedArray, rhs: ShapedArray, preferred: DType | 
     if lhs.dtype == rhs.dtype:
         return lhs.dtype
     try:
-        return dtypes.promote_many(((lhs.dtype, lhs.weak_type), (rhs.dtype, rhs.weak_type)),
-                                   "standard")[0]
+        with config.enable_x64(True):   # a rule of types: the same for them at any time
+            return dtypes.promote_many(((lhs.dtype, lhs.weak_type), (rhs.dtype, rhs.weak_type)),
+                                       "standard")[0]
     except dtypes.TypePromotionError:
         raise TypeError(f"{name}: operands {lhs} and {rhs} given, whose dtypes do not promote to "
                         "one; preferred_element_type is required, or a conversion.") from None

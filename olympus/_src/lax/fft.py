@@ -60,6 +60,13 @@ class Fft(Primitive):
         size = max(prod(ins[0]), prod(outs[0]))
         return 2000.0 + size * (1.0 + math.log2(max(size, 1)))
 
+    def flops(self, ins: Shapes, outs: Shapes, params: Params) -> float:
+        """5 log2 n for each number, half of it for real ones; XLA multiplies the axes' logarithms.
+        """
+        real = params["fft_type"] in (FftType.RFFT, FftType.IRFFT)
+        size = max(prod(ins[0]), prod(outs[0]))
+        return (2.5 if real else 5.0) * size * math.log2(max(prod(params["fft_lengths"]), 1))
+
     def remedy(self, avals: Sequence[ShapedArray], params: Params) -> str:
         return "sizes that are products of small primes are fast: pad to one"
 

@@ -245,11 +245,11 @@ class Gather(Physical):
                   unique_indices: bool, indices_are_sorted: bool, mode: GatherScatterMode
                   ) -> list[Array | None]:
         zeros = zeros_of(x.aval.to_cotangent_aval())
-        return [self.added(zeros, ct, indices, dimension_numbers=dimension_numbers, mode=mode,
+        return [self.grown(zeros, ct, indices, dimension_numbers=dimension_numbers, mode=mode,
                            unique_indices=unique_indices,
                            indices_are_sorted=indices_are_sorted), None]
 
-    def added(self, x: ArrayLike, ct: Array, indices: ArrayLike, *,
+    def grown(self, x: ArrayLike, ct: Array, indices: ArrayLike, *,
               dimension_numbers: GatherDimensionNumbers, unique_indices: bool,
               indices_are_sorted: bool, mode: GatherScatterMode, **params: Hashable) -> Array:
         """`x` with values added where the operation reads."""

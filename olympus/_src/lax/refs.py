@@ -322,7 +322,7 @@ class Gathered(View):
         return gather_p.bind(x, *ops, **dict(self.params))
 
     def add(self, x: Array, v: Array, *ops: ArrayLike) -> Array:
-        return gather_p.added(x, v, *ops, **dict(self.params))
+        return gather_p.grown(x, v, *ops, **dict(self.params))
 
     def shown(self, inner: ShapedArray, ops: Sequence[str]) -> str:
         return f"[{ops[0]}]"

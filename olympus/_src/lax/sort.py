@@ -31,7 +31,7 @@ from .bits import (
     shift_right_logical,
 )
 from .comparison import eq, gt, lt, ne, select
-from .convert import bitcast_convert_type_p, convert_element_type_p
+from .convert import bitcast_convert_type_p, in_dtype
 from .creation import broadcasted_iota, full, full_like
 from .cumulative import cumsum
 from .indexing import ScatterDimensionNumbers, scatter_add, take_along
@@ -84,7 +84,7 @@ class Sort(Primitive):
               ) -> Sequence[IrValue]:
         words, alone = _may_sort_words(b, dimension), len(xs) == 1
         integers = alone and dtypes.scalar_kind(b.avals_in[0].dtype) in "iu"
-        if words and not integers:
+        if words and not integers and not _had_better_compare(b.avals_in):
             by_words = functools.partial(_by_words, dimension=dimension, num_keys=num_keys)
             if not alone or b.avals_in[0].dtype != FLOAT64 or b.avals_in[0].size < _MANY:
                 return b.by_rule(by_words, xs, b.avals_in)
@@ -132,6 +132,9 @@ def _real_comparisons(b: Builder, x: IrValue, y: IrValue, aval: ShapedArray
         part = make_aval((), dtypes.to_real_dtype(aval.dtype))
         return [pair for op in ("stablehlo.real", "stablehlo.imag") for pair in _real_comparisons(
             b, b.op(op, [x], None, part), b.op(op, [y], None, part), part)]
+    if kind == "f" and b.module.keeps_calls:
+        (x, y) = b.traced(lambda *xs: list(map(float_key, xs)), [x, y], [aval, aval])
+        return [(x, y, "UNSIGNED")]
     if kind == "f":
         return [(_canonical(b, x, aval), _canonical(b, y, aval), "TOTALORDER")]
     return [(x, y, "SIGNED" if kind == "i" else "UNSIGNED")]
@@ -167,12 +170,20 @@ def _lexicographic(b: Builder, pairs: Sequence[tuple[IrValue, IrValue, str]]) ->
 # CPU they take subnormal numbers for zeros.
 # Beside an element that takes 12 bytes, and 4 more for the merging.
 _WORD = 64
+# Fewer elements are compared: words take 45 to 80 ms to compile, a comparison 15 to 30, which 1,000
+# calls would repay at this size. For narrow floats XLA converts the arrays, which takes as long.
+_LEAST = 512
 
 
 def _may_sort_words(b: Builder, axis: int) -> bool:
     aval = b.avals_in[0]
     return (b.module.keeps_calls and aval.size > 0 and not exceeds(aval.shape[axis], 2 ** 32)
             and all(a.memory_space is Space.Device for a in b.avals_in))
+
+
+def _had_better_compare(avals: Sequence[ShapedArray]) -> bool:
+    return avals[0].size < _LEAST and all(
+        dtypes.scalar_kind(a.dtype) in "biu" or a.dtype.itemsize >= 4 for a in avals)
 
 
 def _key_bits(dtype: np.dtype) -> int:
@@ -188,13 +199,13 @@ def _by_words(*xs: ArrayLike, dimension: int, num_keys: int) -> Sequence[Array]:
     keys = [key for x in xs[:num_keys] for key in _unsigned_keys(x)]
     # Narrow keys leave room in words of half the size, of which a vector holds twice as many.
     size = UINT32 if sum(bits for _, bits in keys) + below <= 32 else UINT64
-    places = _converted(broadcasted_iota(UINT32, shape, dimension), size)
+    places = in_dtype(broadcasted_iota(UINT32, shape, dimension), size)
     for word in _words(keys, _WORD - below):
         if order is not None:
             word = take_along(word, order, dimension)
-        packed = bitwise_or(shift_left(_converted(word, size), below), places)
+        packed = bitwise_or(shift_left(in_dtype(word, size), below), places)
         (packed,) = sort_p.bind(packed, dimension=dimension, is_stable=True, num_keys=1)
-        taken = _converted(bitwise_and(packed, (1 << below) - 1), UINT32)
+        taken = in_dtype(bitwise_and(packed, (1 << below) - 1), UINT32)
         order = taken if order is None else take_along(order, taken, dimension)
     return [take_along(x, order, dimension) for x in xs]
 
@@ -220,19 +231,20 @@ def _unsigned_keys(x: ArrayLike) -> list[tuple[Array, int]]:
     if kind == "c":
         return [*_unsigned_keys(real(x)), *_unsigned_keys(imag(x))]
     if kind == "f":
-        key = float_key(x if dtypes.itemsize_bits(dtype) == bits else _converted(x, FLOAT32))
-        return [(_converted(key, UINT64), bits)]
+        return [(in_dtype(float_key(x), UINT64), bits)]
     if kind == "i":
-        return [(add(_converted(_converted(x, INT64), UINT64), 1 << (bits - 1)), bits)]
-    return [(_converted(x, UINT64), bits)]
+        return [(add(in_dtype(in_dtype(x, INT64), UINT64), 1 << (bits - 1)), bits)]
+    return [(in_dtype(x, UINT64), bits)]
 
 
 def float_key(x: ArrayLike) -> Array:
-    """Unsigned integers of the elements' size that are in their order.
+    """Unsigned integers of the elements' size, or of 32 bits, that are in their order.
 
     By the bits: arithmetic would lose subnormal numbers. Both zeros have one key.
     """
     dtype = typeof(x).dtype
+    if dtypes.itemsize_bits(dtype) < 16:
+        x, dtype = in_dtype(x, FLOAT32), FLOAT32
     unsigned = dtypes.as_dtype(f"uint{dtypes.itemsize_bits(dtype)}")
     return key_of_bits(bitcast_convert_type_p.bind(x, new_dtype=unsigned), dtype)
 
@@ -246,7 +258,7 @@ def key_of_bits(u: Array, dtype: DType) -> Array:
     return select(nan, full_like(u, 2 * sign - 1), key)
 
 
-# A float64 array alone needs no places, for which its key leaves no room: elements of equal keys
+# Rows of float64 alone need no places, for which its key leaves no room: elements of equal keys
 # are equal, unless there are zeros with a sign or unusual NaN. That is known when it runs: two
 # sorts are compiled, for 80 ms more, which many elements repay, sorted in half the time.
 _MANY = 1 << 15
@@ -255,26 +267,22 @@ _MANY = 1 << 15
 def _has_several_of_a_key(x: Array) -> Array:
     """1 if keys do not tell what all elements are, else 0."""
     bits = bitcast_convert_type_p.bind(x, new_dtype=UINT64)
-    again = bitcast_convert_type_p.bind(_float_of_key(float_key(x)), new_dtype=UINT64)
-    return _converted(reduce_or_p.bind(ne(bits, again), axes=tuple(range(typeof(x).ndim))), INT32)
+    again = bitcast_convert_type_p.bind(float_of_key(float_key(x)), new_dtype=UINT64)
+    return in_dtype(reduce_or_p.bind(ne(bits, again), axes=tuple(range(typeof(x).ndim))), INT32)
 
 
 def _by_key(x: Array, *, dimension: int) -> Array:
     (keys,) = sort_p.bind(float_key(x), dimension=dimension, is_stable=True, num_keys=1)
-    return _float_of_key(keys)
+    return float_of_key(keys)
 
 
-def _float_of_key(key: Array) -> Array:
+def float_of_key(key: Array) -> Array:
     """A float64 array of such keys."""
     sign = 1 << 63
     u = select(lt(key, sign), neg(key), bitwise_xor(key, sign))
     nan = int(np.array(np.nan).view(np.uint64))
     u = select(eq(key, 2 * sign - 1), full_like(u, nan), u)
     return bitcast_convert_type_p.bind(u, new_dtype=FLOAT64)
-
-
-def _converted(x: ArrayLike, dtype: np.dtype) -> Array:
-    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
 
 
 # The largest -------------------------------------------------------------------------------------
@@ -339,7 +347,7 @@ def _by_rank(x: Array, *, k: int, axis: int) -> Sequence[Array]:
     """`top_k` of what float32 holds as float32, and of the rest by sorting."""
     rank, shape = rank_of(x), typeof(x).shape
     if dtypes.itemsize_bits(typeof(x).dtype) < 32:
-        _, order = top_k_p.bind(_converted(rank, FLOAT32), k=k, axis=axis)
+        _, order = top_k_p.bind(in_dtype(rank, FLOAT32), k=k, axis=axis)
     else:
         _, order = sort_p.bind(bitwise_not(rank), broadcasted_iota(INT32, shape, axis),
                                dimension=axis, is_stable=True, num_keys=1)
@@ -525,7 +533,7 @@ class TruePlaces(Primitive):
 
 def _places_by_counts(size: DimSize, dtype: DType, x: Array) -> Array:
     """Element k lies behind the k-th step of the counts up to each place: count those up to k."""
-    counts, n = cumsum(_converted(x, dtype), 0), typeof(x).shape[0]
+    counts, n = cumsum(in_dtype(x, dtype), 0), typeof(x).shape[0]
     steps = scatter_add(full((size,), 0, dtype), reshape(counts, (n, 1)), full((n,), 1, dtype),
                         ScatterDimensionNumbers((), (0,), (0,)), mode="drop")
     return cumsum(steps, 0)

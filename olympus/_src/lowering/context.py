@@ -357,7 +357,7 @@ class ModuleContext:
         self.convolutions = 0   # the number of emitted ones, which depend on `outside_main`
         self.combiners: dict[Any, ClosedOlympuspr] = {}     # programs on two scalars of an aval
         self.reductions: dict[Any, Any] = {}    # operations that equal ones are cloned from
-        self.fenced_from: ClosedOlympuspr | None = None     # the program, if it may run on CPUs
+        self.fenced_from: ClosedOlympuspr | None = None     # the program, once it is known
         #: id -> scalar behind a fence, whose broadcasts must be behind one, too; kept alive here
         self.hidden: dict[int, IrValue] = {}
         #: whether emitted operations combine two elements: nothing is fenced or called there
@@ -425,6 +425,13 @@ class ModuleContext:
     def fences(self) -> bool:
         """Whether operations emitted now may be fenced."""
         return self.fenced_from is not None and not self.combining
+
+    @property
+    def fences_by_choice(self) -> bool:
+        """Whether a fence is a choice between a number and NaN: on accelerators, where a barrier
+        would part kernels.
+        """
+        return "cpu" not in (self.platforms or [self.platform])
 
     def in_order(self, closed: ClosedOlympuspr, held: Set[Var], fences: Sequence[Fences]
                  ) -> tuple[Sequence[OlympusprEqn], Set[Var], Iterator[Fences]]:

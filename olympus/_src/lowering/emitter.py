@@ -6,6 +6,7 @@ third of the cost of MLIR's generated wrappers.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Self
@@ -226,11 +227,35 @@ class Emitter:
         return self.fence(out)
 
     def fence(self, x: IrValue) -> IrValue:
-        """The value behind a barrier, through which XLA's algebraic simplifier does not look."""
-        out = self.raw("stablehlo.optimization_barrier", [x], None, [x.type]).result
+        """A scalar constant, hidden from XLA's algebraic simplifier."""
+        out = self._barrier(x)
         # XLA looks through the broadcasts of a scalar, so they get fences, too.
         self.module.hidden[id(out)] = out
         return out
+
+    def _barrier(self, x: IrValue) -> IrValue:
+        return mlir.ir.Operation.create(
+            "stablehlo.optimization_barrier", [x.type], [x],
+            self.marks and {FRONTEND: self.marks}, None, 0, self.loc, self.block.ip).result
+
+    def _behind_fence(self, x: IrValue, aval: ShapedArray) -> IrValue:
+        """A value, its computation hidden from XLA's algebraic simplifier.
+
+        GPUs fuse nothing across a barrier, and TPUs not all. `x == x ? x : NaN` is another number
+        to the simplifier, and is fused. Integers are behind a fence so seldom that a barrier does.
+        """
+        if not self.module.fences_by_choice or not dtypes.is_inexact(aval.dtype):
+            return self._barrier(x)
+        if dtypes.is_complex(aval.dtype):
+            part = aval.update(dtype=dtypes.to_real_dtype(aval.dtype))
+            return self.op("stablehlo.complex", [
+                self._behind_fence(self.op(f"stablehlo.{name}", [x], None, part), part)
+                for name in ("real", "imag")], None, aval)
+        nan = np.asarray(math.nan).astype(aval.dtype)
+        if nan == nan:      # a type without NaN
+            return self._barrier(x)
+        is_number = self.compare("EQ", x, x, "FLOAT", aval.update(dtype=BOOL))
+        return self.op("stablehlo.select", [is_number, x, self.full(aval, math.nan)], None, aval)
 
     def put_behind_fences(self, env: dict[Var, IrValue], variables: Sequence[Var],
                           repeated: Sequence[Var] = (), late: Sequence[Var] = ()) -> None:
@@ -243,10 +268,7 @@ class Emitter:
         for v in variables:
             # Not unreduced values: Shardy would sum their terms before a fence.
             if not (v.aval.tagged and self.module.places.is_unreduced(v.aval)):
-                x = env[v]
-                env[v] = out = mlir.ir.Operation.create(
-                    "stablehlo.optimization_barrier", [x.type], [x],
-                    self.marks and {FRONTEND: self.marks}, None, 0, self.loc, self.block.ip).result
+                env[v] = out = self._behind_fence(env[v], v.aval)
                 if not v.aval.shape:
                     hidden[id(out)] = out
         for v in repeated:
@@ -258,7 +280,11 @@ class Emitter:
             env.update(zip(late, self.kept([env[v] for v in late])))
 
     def kept(self, xs: Sequence[IrValue]) -> Sequence[IrValue]:
-        """The values, which XLA:CPU computes once each, and all before any is used."""
+        """The values, each computed once by XLA:CPU, and all of them before any is used; elsewhere
+        behind barriers.
+        """
+        if self.module.fences_by_choice:
+            return [*map(self._barrier, xs)]
         types = [x.type for x in xs]
         return mlir.ir.Operation.create(
             "func.call", types, xs, {
@@ -286,7 +312,7 @@ class Emitter:
             out = self.op("stablehlo.broadcast_in_dim", [x], {"broadcast_dimensions": i64s(())},
                           aval)
             if id(x) in self.module.hidden:
-                out = self.fence(out)
+                out = self._behind_fence(out, aval)
             found = self.block.repeated[key] = out, x
         return found[0]
 

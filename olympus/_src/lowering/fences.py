@@ -195,7 +195,9 @@ class _Pass(Notes):
         if self.reads & MASKED:    # the next iteration may read them
             self.held.update(narrowed)
         self.read(RETURNED, *results)
-        return Plan(self.fences, self.those(results, FENCED), frozenset(self.held),
+        behind = [*self.those(results, FENCED),
+                  *(v for v in results if type(v) is not Literal and v in self.rounded)]
+        return Plan(self.fences, behind, frozenset(self.held),
                     self.constant_vars, self.reads, [value_of(self.of(v)) for v in results],
                     [v in narrowed for v in results])
 

@@ -29,7 +29,7 @@ _GLANCES = {"": ANY, "broadcast": BROADCASTS, "choice": ANY, "extremum": BOUNDS,
             "integer_power": POWERS, "move": ANY, "negation": NEGATIVES, "part": ANY,
             "quotient": QUOTIENTS}
 # The facts about the result of an operation on one float about which nothing is known.
-ALONE = {"absolute": 0, "conversion": 0, "exponential": EXPONENTIAL, "logarithm": 0,
+ALONE = {"absolute": 0, "exponential": EXPONENTIAL, "logarithm": 0,
          "logistic": QUOTIENT,    # 1 / (1 + exp(-x))
          "root": ROOT, "sign": 0, "square": 0}
 _SCALED = SCALED | SCALED << MINUS

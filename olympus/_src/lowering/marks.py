@@ -11,6 +11,7 @@ from ..core.context import Scope
 
 FRONTEND = "mhlo.frontend_attributes"
 KEPT = {"inlineable": "false"}      # for a call that XLA must not inline
+ONE_KERNEL = {**KEPT, "xla_cpu_small_call": "true"}     # XLA:CPU compiles a call as one kernel
 _COMPUTE_TYPES = {"device_host": "host", "device": "dense", "tpu_sparsecore": "sparseoffload"}
 
 

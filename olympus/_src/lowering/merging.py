@@ -80,23 +80,27 @@ def quotient(notes: Notes, eqn: OlympusprEqn) -> None:
         notes.fence(eqn, *notes.those((x, y), UNSIGNED))
         notes.note(eqn)
         return
-    p, number = notes.of(x), None
-    q = notes.of(y)
+    p, q = notes.of(x), notes.of(y)
     if (p[0] | q[0]) & FOLDED and is_known(notes, eqn, p, q, ratio):
         return
-    if type(y) is Literal:
-        number = q[1]
-        reciprocals = not has_no_reciprocal(y.raw, aval.dtype)
+    number = value_of(q)
+    if number is not None:
+        reciprocals = not has_no_reciprocal(number, aval.dtype)
         number = 1 / number if number else None
     else:
         reciprocals = y in notes.closed_over and has_reciprocals(notes.closed_over[y], aval)
     if reciprocals:
-        if p[0] & SCALED and not is_safe(p[1], number, aval.dtype):
+        divides = type(y) is not Literal    # XLA:CPU leaves divisions by a repeated number
+        if p[0] & SCALED and not is_safe(p[1], number, aval.dtype) or divides and p[0] & QUOTIENT:
             notes.fence(eqn, x)
             p = p[0] & ALIKE, None
         notes.note_scaled(eqn, p, number)
+        if divides:
+            bits, number = notes.of(out)
+            notes.made[out] = bits | QUOTIENT, number
         return
-    if p[0] & QUOTIENT:
+    # Of a number that may be known XLA takes the reciprocal, but on CPUs.
+    if p[0] & (QUOTIENT | SCALED if q[0] & FIXED else QUOTIENT):
         notes.fence(eqn, x)
         p = UNKNOWN
     if q[0] & DIVISORS:
@@ -104,7 +108,7 @@ def quotient(notes: Notes, eqn: OlympusprEqn) -> None:
     elif y.aval.shape != aval.shape and y not in notes.hidden and y not in notes.fenced:
         notes.entry(eqn).repeated.append(y)
         notes.hidden.add(y)
-    notes.made[out] = (QUOTIENT | p[0] & MERGED, None) if q[0] & FIXED else DIVIDED
+    notes.made[out] = (QUOTIENT | SCALED | p[0] & MERGED, None) if q[0] & FIXED else DIVIDED
 
 
 def addition(notes: Notes, eqn: OlympusprEqn) -> None:
@@ -245,6 +249,16 @@ def extremum(notes: Notes, eqn: OlympusprEqn) -> None:
     if notes.inexact[eqn.outvars[0].aval]:
         _bounded(notes, eqn, x, (y,))
         _bounded(notes, eqn, y, (x,))
+    else:
+        _apart(notes, eqn)
+
+
+def _apart(notes: Notes, eqn: OlympusprEqn) -> None:
+    """Fence integers that were negated or made positive: kernels of NVIDIA's GPUs (jaxlib 0.11.2)
+    lose the sign in an extremum of them, also if elements are combined.
+    """
+    notes.fence(eqn, *[a for a in notes.those(eqn.invars, NEGATED | UNSIGNED)
+                       if not notes.inexact[a.aval]])
 
 
 def clamp(notes: Notes, eqn: OlympusprEqn) -> None:
@@ -305,6 +319,30 @@ def conversion(notes: Notes, eqn: OlympusprEqn) -> None:
             dtypes.itemsize_bits(new) < dtypes.itemsize_bits(old)):
         notes.made[out] = notes.made.get(out, UNKNOWN)[0] | NARROWED, number
         notes.conversions.add(out)
+    elif notes.inexact[out.aval] and dtypes.is_inexact(old):
+        _rounding(notes, eqn)
+
+
+def _rounding(notes: Notes, eqn: OlympusprEqn) -> None:
+    """Keep what conversions of floats do to digits and range, which GPUs' compilers drop.
+
+    XLA drops a conversion to fewer bits that is undone. LLVM takes an operation whose result is
+    converted to float16 for one in float16 if the operands have no more digits: so have those of
+    bfloat16, but a wider range.
+    """
+    x, out = eqn.invars[0], eqn.outvars[0]
+    old, new = x.aval.dtype, out.aval.dtype
+    more = dtypes.itemsize_bits(new) - dtypes.itemsize_bits(old)
+    if more < 0:
+        notes.rounded.add(out)
+        maker = notes.maker(x) if notes.widened and new == np.float16 else None
+        if maker is not None and not notes.widened.isdisjoint(
+                [a for a in maker.invars if type(a) is not Literal]):
+            notes.fence(eqn, x)
+    elif more == 0 or x in notes.rounded:
+        notes.fence(eqn, x)
+    if old == dtypes.bfloat16:
+        notes.widened.add(out)
 
 
 def choice(notes: Notes, eqn: OlympusprEqn) -> None:
@@ -362,6 +400,8 @@ def other(notes: Notes, eqn: OlympusprEqn) -> None:
             kind |= INVERTIBLE
         notes.note(eqn, kind, made[0])
     elif made[0]:
+        if made[0] & (NEGATED | UNSIGNED) and prim.fusion not in ("moves", "spreads"):
+            _apart(notes, eqn)
         _note_moved(notes, eqn, made)
 
 
@@ -391,7 +431,8 @@ def _note_moved(notes: Notes, eqn: OlympusprEqn, made: Made) -> None:
         return
     if prim.multiplies:     # LLVM multiplies the factors of one kernel in another order
         notes.held.update(notes.those(operands, scaled))
-    bits &= FIXED | FOLDED | MERGED | REPEATED | SPREAD
+    bits &= FIXED | FOLDED | MERGED | REPEATED | SPREAD | (
+        0 if notes.inexact[operands[0].aval] else NEGATED)
     if bits & MERGED and not prim.foreign and type(axes := eqn.params.get("axes")) is tuple:
         shape = operands[0].aval.shape
         if False in [     # names of axes of a mesh may be numbers

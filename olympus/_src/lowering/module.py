@@ -13,7 +13,7 @@ from ..base import config
 from ..base.lib import mlir
 from ..base.typing import Device, IrAttribute, IrModule, IrOperation, IrValue
 from ..base.util import cut, module_name
-from ..core.ir import ClosedOlympuspr
+from ..core.ir import ClosedOlympuspr, with_types_of
 from ..core.primitive import Primitive
 from ..devices.devices import device_count
 from ..types.avals import Aval, memory_kind
@@ -162,8 +162,7 @@ def _decide_holds(context: ModuleContext, program: Lowering) -> None:
     several = bool(program.devices) or program.mesh is not None
     platforms = [*context.platforms] or [str(context.platform)]
     on_cpu = platforms == ["cpu"]
-    if "cpu" in platforms:
-        context.fenced_from = closed
+    context.fenced_from = closed
     if on_cpu and not (several or symbolic or context.exported):
         context.alone = closed
     holds = context.holds
@@ -264,6 +263,11 @@ def _arg_attrs(context: ModuleContext, program: Lowering, demanded: Sequence[Nam
 
 def lower_program(program: Lowering) -> tuple[IrModule, ModuleContext]:
     """The StableHLO module of a program, with the module's context."""
+    with with_types_of(program.closed.olympuspr):
+        return _module_of(program)
+
+
+def _module_of(program: Lowering) -> tuple[IrModule, ModuleContext]:
     ir, closed, context = mlir.ir, program.closed, _context_of(program)
     with module_context():
         context.symbols.module = module = ir.Module.create()

@@ -40,6 +40,8 @@ class Notes:
         self.inexact, self.reciprocals = Inexact(), Reciprocals()
         self.held: set[Var] = set()
         self.conversions: set[Atom] = set()     # to integers of fewer bits
+        self.rounded: set[Atom] = set()         # by conversions to floats of fewer bits
+        self.widened: set[Atom] = set()         # by conversions from bfloat16
         self.reads = 0
         self.makers: dict[Atom, OlympusprEqn] | None = None     # where they are asked for
         self.nan: dict[Atom, bool] = {}
@@ -60,6 +62,12 @@ class Notes:
         last = max([i for i, eqn in enumerate(eqns)
                     if eqn.primitive.elementwise and eqn.primitive.pace >= 1], default=0)
         return {id(eqn) for eqn in eqns[:last]}
+
+    def maker(self, atom: Atom) -> OlympusprEqn | None:
+        """The equation that computes a value, if one of this program does."""
+        if self.makers is None:
+            self.makers = {v: eqn for eqn in self.pr.eqns for v in eqn.outvars}
+        return self.makers.get(atom)
 
     def read(self, way: int, *atoms: Atom) -> None:
         """Note that values are read in a way, if any is an argument, moved or repeated."""

@@ -50,7 +50,7 @@ class Within(NamedTuple):
 
 @derived
 def within(closed: ClosedOlympuspr, given: Constants) -> Within:
-    """What XLA may compute of a program's arguments, of which `given` has the constants."""
+    """What XLA may compute of a program's arguments; `given` has their constants."""
     pr = closed.olympuspr
     known: dict[Atom, Constant] = dict.fromkeys(pr.constvars, _CLOSED_OVER)
     known.update((v, c) for v, c in zip(pr.invars, given, strict=True) if c is not None)

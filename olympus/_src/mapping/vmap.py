@@ -20,7 +20,9 @@ from ..lax.sharding import reshard
 from ..types.avals import MUTABLE, MappingSpec, ShapedArray
 from ..types.shape import canonical_dim
 from ..types.sharding import PartitionSpec, axes_of, entry_of, told_axes
-from ..types.tree import flatten_axes, keystr, tree_flatten, tree_flatten_with_path
+from ..types.tree import (
+    flatten_arguments, flatten_axes, keystr, tree_flatten, tree_flatten_with_path,
+)
 from ..types.tree_registry import PyTreeDef
 
 _ENTRIES = ("{0}: {0} in_axes must be an int, None, or a tuple of entries corresponding to the "
@@ -148,7 +150,7 @@ def mapped_arguments(what: str, fun: Callable, args: tuple, kwargs: dict[str, Py
         raise ValueError(f"{_ENTRIES.format(what)}, but got len(in_axes)={len(in_axes)}, "
                          f"len(args)={len(args)}; give one entry for each, or a single int or "
                          "None for all.")
-    leaves, in_tree = tree_flatten((args, kwargs))
+    leaves, in_tree = flatten_arguments(what, (args, kwargs))
     # in_axes is about the positional arguments, which are the first child of that tree.
     if type(in_axes) is tuple:
         dims = flatten_axes(f"{what} in_axes", in_tree.children()[0], in_axes)
@@ -315,8 +317,14 @@ def _place_axis(x: Array, src: int | None, dst: int | None, axis: Axis, sum_matc
                          f"output was batched on axis {src}; an int is required; None is for "
                          f"results of {fun_name} that are the same for all examples.")
     if typeof(x).is_high:
-        to: Any = dst if isinstance(dst, MappingSpec) else src
-        return to_axis(x, src, to, axis.size)
+        if isinstance(dst, MappingSpec):
+            return to_axis(x, src, dst, axis.size)
+        if src is None:
+            raise ValueError(
+                f"vmap: out_axes of result{path(index)} of {fun_name} has {dst}, and the result is "
+                f"{typeof(x)}, the same for all examples; None is required, or a value that an "
+                "operation made of mapped ones.")
+        return x
     if isinstance(dst, MappingSpec):
         raise TypeError(f"vmap: out_axes of result{path(index)} of {fun_name} has {dst!r:.60}, and "
                         f"the result is {typeof(x)}; an int is required; a MappingSpec is for "

@@ -283,11 +283,22 @@ def _nested(x: PyTree, leaves: list[ArrayLike]) -> PyTree:
         pass
     elif is_sequence(x) and not _is_numpy_data(x):
         return [_nested(item, leaves) for item in x]
-    elif (not hasattr(x, "aval") and not isinstance(getattr(x, "dtype", None), np.dtype)
-          and _is_numpy_data(x)):      # without a dtype, or with one of another library's
-        x = np.asarray(x)
+    elif not hasattr(x, "aval") and not isinstance(getattr(x, "dtype", None), np.dtype):
+        x = _of_another_library(x)
     leaves.append(x)
     return x
+
+
+def _of_another_library(x: PyTree) -> PyTree:
+    """An element without a dtype of NumPy's: as NumPy reads it, or by DLPack; itself if neither."""
+    exported = hasattr(x, "__dlpack__")
+    try:
+        if _is_numpy_data(x):
+            return np.asarray(x)
+    except TypeError:
+        if not exported:        # PyTorch's bfloat16 is, which NumPy has not
+            raise
+    return dlpack_array(x, None, True) if exported else x
 
 
 def _from_list(x: PyTree, dtype: DType | None, device: Device | None) -> Array:

@@ -29,6 +29,7 @@ from ..types.shape import (
     is_positive, maximum, prod, static_int,
 )
 from ..types.sharding import DeviceLike, ShardingLike
+from .conditions import where
 from .creation import asarray, check_layout, full_like, placed, zeros
 from .indexing import concrete
 from .joining import concatenate, stack
@@ -166,7 +167,8 @@ def linspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = 
       endpoint: whether `stop` is the last number.
       retstep: whether to return the spacing too.
       dtype: of the result; inexact by default. Integers are rounded down: of bounds that are
-        numbers or NumPy's arrays from float64, as NumPy's are, of others from the dtype of both.
+        numbers or NumPy's arrays from float64, as NumPy's are, of other integers exactly, and of
+        other floats from the dtype of both.
       axis: the result's axis along which the numbers lie.
       device: a device or sharding to put the result on.
 
@@ -233,9 +235,40 @@ def _linspace(start: ArrayLike, stop: ArrayLike, num: int, endpoint: bool, retst
     elif num == 1:
         numbers = lax_shape.expand_dims(first, (0,))
     if dtypes.is_integer(dtype) and dtypes.is_floating(computed):
-        numbers = floor(numbers)
+        whole = _integer_points(start, stop, shape, num, divisions)
+        numbers = floor(numbers) if whole is None else whole
     numbers = lax_shape.move_axis(convert(numbers, dtype), 0, canonical_axis(axis, len(shape) + 1))
     return (numbers, step) if retstep else numbers
+
+
+def _integer_points(start: ArrayLike, stop: ArrayLike, shape: tuple[int, ...], num: int,
+                    divisions: int) -> Array | None:
+    """Points between integers, exactly rounded down; None where a bound is not of integers."""
+    first, last = promote("linspace", start, stop)
+    dtype = first.dtype
+    if not dtypes.is_integer(dtype) or not 0 < divisions < 2**16:
+        return None
+    if dtype.itemsize < 4:
+        dtype = np.dtype(np.int32)
+    if dtype.kind == "u":
+        return None
+    ends = [_lead(_strong(convert(x, dtype)), (num, *shape)) for x in (first, last)]
+    return integer_ramp(ends[0], ends[1], divisions, np.arange(num).reshape(-1, *[1] * len(shape)))
+
+
+def integer_ramp(first: Array, last: Array, divisions: int, steps: np.ndarray) -> Array:
+    """first + (last - first) * steps / divisions, rounded down, of int32 or int64. A quotient of
+    floats may be a little less than the integer that it stands for.
+    """
+    unsigned = np.dtype(f"u{first.dtype.name}")
+    k, n = steps.astype(unsigned), unsigned.type(divisions)
+    rises = last >= first
+    # The distance fits the unsigned dtype, and so does `rest * k`: divisions are below 2 ** 16.
+    distance = convert(where(rises, last - first, first - last), unsigned)
+    whole, rest = distance // n, distance % n
+    up = convert(whole * k + rest * k // n, first.dtype)
+    down = convert(whole * k + (rest * k + n - unsigned.type(1)) // n, first.dtype)
+    return where(rises, first + up, first - down)
 
 
 def _strong(x: Array) -> Array:

@@ -18,6 +18,7 @@ from ..types.shape import (
 from . import arithmetic, promote, reductions, statistics
 from .creation import finite_lists
 from .elementary import floor, round as _round
+from .grids import integer_ramp
 from .indexing import take
 from .joining import concatenate
 from .manipulation import broadcast_to
@@ -223,16 +224,17 @@ def _ramp(end: int, edge: Array, width: int, axis: int, flipped: bool) -> Array:
     """`width` elements from the end value (included) to the edge (not included)."""
     shape = [1] * len(edge.shape)
     shape[axis] = width
-    steps = np.arange(width) / max(width, 1)
-    if flipped:
-        steps = steps[::-1]
-    kind = dtypes.to_inexact_dtype(edge.dtype)
-    wide, steps = promote.convert(edge, kind), steps.reshape(shape).astype(kind)
-    line = promote.convert(array_args("pad", end)[0], kind)
-    out = line + (wide - line) * steps
-    if not dtypes.is_inexact(edge.dtype):
-        out = floor(out)
-    return promote.convert(out, edge.dtype)
+    steps = np.arange(width)[::-1 if flipped else 1].reshape(shape)
+    (first,), dtype = array_args("pad", end), edge.dtype
+    small = dtypes.is_integer(dtype) and dtype.itemsize < 4
+    if width < 2**16 and dtypes.is_integer(first.dtype) and (small or dtype.kind == "i"):
+        wide = np.dtype(np.int32) if small else dtype
+        return promote.convert(integer_ramp(
+            promote.convert(first, wide), promote.convert(edge, wide), width, steps), dtype)
+    kind = dtypes.to_inexact_dtype(dtype)
+    line, last = promote.convert(first, kind), promote.convert(edge, kind)
+    out = line + (last - line) * (steps / max(width, 1)).astype(kind)
+    return promote.convert(floor(out) if dtypes.is_integer(dtype) else out, dtype)
 
 
 def _pad_statistic(mode: str, fun: Callable[..., Array], rounded: bool) -> Callable[..., Array]:

@@ -51,13 +51,15 @@ _OPERAND = _Operand()
 
 
 class At(View):
-    """The elements at a NumPy index. One object per pattern of static entries, as far as is kept.
+    """The elements at a NumPy index of a content with `rank` axes.
+
+    One object per pattern of static entries, as far as is kept.
     """
 
-    __slots__ = ("index",)
+    __slots__ = ("index", "rank")
 
-    def __init__(self, index: tuple[Reference, ...]) -> None:
-        self.index = index
+    def __init__(self, index: tuple[Reference, ...], rank: int) -> None:
+        self.index, self.rank = index, rank
 
     def _key(self) -> tuple[object, ...]:
         return (id(self),)      # it equals itself only
@@ -81,13 +83,15 @@ class At(View):
 
     def shown(self, inner: ShapedArray, ops: Sequence[str]) -> str:
         given, texts = iter(ops), []
-        for entry in self.index:
-            if entry is _OPERAND:
+        others = [":"] * (self.rank - sum(map(consumed, self.index)))
+        index = self.index if any(e is Ellipsis for e in self.index) else (*self.index, Ellipsis)
+        for entry in index:
+            if entry is Ellipsis:
+                texts += others
+            elif entry is _OPERAND:
                 texts.append(next(given))
-            elif type(entry) is slice:
-                texts.append(_slice_text(entry))
             else:
-                texts.append("..." if entry is Ellipsis else str(entry))
+                texts.append(_slice_text(entry) if type(entry) is slice else str(entry))
         return f"[{','.join(texts)}]"
 
 
@@ -224,7 +228,7 @@ def _checked(shape: tuple[int, ...], entries: tuple[object, ...], ops: Sequence[
         return WHOLE
     # The index as JAX prints it: bounds that say nothing are left out.
     return At(tuple([_OPERAND if isinstance(e, Tracer) else _plain_slice(e, n)
-                     for e, n in zip(entries, _sizes(shape, entries), strict=True)]))
+                     for e, n in zip(entries, _sizes(shape, entries), strict=True)]), len(shape))
 
 
 def _sizes(shape: tuple[int, ...], entries: Sequence[Reference]) -> list[int | None]:
@@ -308,7 +312,7 @@ def _general(shape: tuple[int, ...], entries: tuple[Reference, ...]) -> tuple[Vi
     key = (shape, *[(type(e), str(e)) for e in index])
     view = _views.get(key)
     if view is None:
-        view = _views[key] = At(tuple(index))
+        view = _views[key] = At(tuple(index), len(shape))
     return view, ops
 
 

@@ -33,12 +33,18 @@ _IOTA = re.compile(r"replica_groups=\[(\d+,\d+)\]<=\[([\d,]+)\](?:T\(([\d,]+)\))
 _MESH = re.compile(r"replica_groups=mesh\[([^\]]*)\](?:, device_ids="
                    r"\(\[([\d,]+)\](?:T\(([\d,]+)\))?"
                    r"\))? \{([^}]*)\}")
+# Calls of a TPU's programs that move nothing.
+_UNMOVED = re.compile(r'custom_call_target="(AllocateBuffer|AssumeGatherIndicesInBound|'
+                      r'ConcatBitcast)"')
 _BITS = re.compile(r"\d+")
 # Instructions whose result is an operand, or parts of one.
 _SAME = {"bitcast", "get-tuple-element", "tuple", "while", "optimization-barrier", "opt-barrier",
          "domain"}
 _FREE = _SAME | {"parameter", "constant", "partition-id", "replica-id", "after-all", "iota"}
 _SLICES = ("dynamic-slice", "slice", "gather")
+# Instructions of which a part needs all of the operands, as far as is known here.
+_WHOLE = {"broadcast", "call", "conditional", "convolution", "custom-call", "dot", "fusion", "map",
+          "reduce-window", "scatter", "select-and-scatter", "sort", "tuple", "while"}
 
 
 class Array(NamedTuple):
@@ -321,6 +327,13 @@ class _Profile(NamedTuple):
     most: int
 
 
+class _Update(NamedTuple):
+    """The number of a fusion's parameter, and the operations that write slices into it."""
+
+    parameter: int
+    slices: Sequence[Instruction]
+
+
 class _Work(NamedTuple):
     """What one run of a computation does."""
 
@@ -414,25 +427,28 @@ class _Reader:
         found = {_numbers(result): (int(operand), *_numbers(part))
                  for result, operand, part in _ALIASED.findall(said.partition("}), ")[0] + "})")}
         for body in _called(instruction).get("calls", ()) if instruction.opcode == "fusion" else ():
-            updated = self.updated(body)
-            if updated is not None:
-                found.setdefault((), (updated,))
+            for path, update in self.updates(body).items():
+                found.setdefault(path, (update.parameter,))
         return found
 
-    def updated(self, body: str) -> int | None:
-        """The number of the parameter that a fusion writes a slice into, in place."""
+    def updates(self, body: str) -> dict[tuple[int, ...], _Update]:
+        """The results of a fusion that are parameters into which it writes slices in place, by
+        their paths.
+        """
         by_name = {i.name: i for i in self.program.computations.get(body, ())}
-        at = next((i for i in by_name.values() if i.root), None)
-        update = False
-        while at is not None:
-            if at.opcode == "parameter":
-                return at.number if update else None
-            if at.opcode == "dynamic-update-slice":
-                update = True
-            elif at.opcode not in ("bitcast", "copy"):
-                return None
-            at = by_name.get(at.operands[0]) if at.operands else None
-        return None
+        root = next((i for i in by_name.values() if i.root), None)
+        found: dict[tuple[int, ...], _Update] = {}
+        if root is None:
+            return found
+        parts = {(n,): by_name.get(name) for n, name in enumerate(root.operands)}
+        for path, at in parts.items() if root.opcode == "tuple" else [((), root)]:
+            slices = []
+            while at is not None and at.opcode in ("dynamic-update-slice", "bitcast", "copy"):
+                slices += [at] if at.opcode == "dynamic-update-slice" else []
+                at = by_name.get(at.operands[0]) if at.operands else None
+            if at is not None and at.opcode == "parameter" and slices:
+                found[path] = _Update(at.number, slices)
+        return found
 
     def end(self, name: str, last: int, root: Value, parameters: Sequence[_Buffer]) -> None:
         """Let results live to the end, in the memory of arguments whose place they take."""
@@ -549,6 +565,8 @@ class _Reader:
         if opcode in _FREE or opcode.endswith("-done") or opcode in (
                 "call", "conditional", "async-start"):
             return 0.0
+        if opcode == "custom-call" and _UNMOVED.search(instruction.attributes):
+            return 0.0
         given = [sum(x.held for x in _leaves(types.get(name, ())))
                  for name in instruction.operands]
         result = _leaves(instruction.type)
@@ -562,38 +580,40 @@ class _Reader:
             return 2.0 * sum(given[1:2])
         if opcode == "fusion":
             for body in _called(instruction).get("calls", ()):
-                reads, update = self.reads(body)
+                reads, updates = self.reads(body)
                 given = [min(size, reads.get(n, size)) for n, size in enumerate(given)]
-                written = written if update is None else min(written, update)
+                written = sum(min(x.held, updates.get(n, x.held)) for n, x in enumerate(result))
         return float(sum(given) + written)
 
-    def reads(self, body: str) -> tuple[dict[int, int], int | None]:
-        """The bytes of slices, by the parameters of a fusion that it reads by slices only; and the
-        bytes of the slice that it writes, if it writes one into a parameter.
+    def reads(self, body: str) -> tuple[dict[int, int], dict[int, int]]:
+        """The bytes that a fusion reads of parameters of which it needs a part only, by their
+        numbers; and the bytes that it writes of results of which it writes slices, by theirs.
+
+        Of an operand, a slice needs a part, and so does what computes elements of which a part is
+        needed.
         """
         instructions = self.program.computations.get(body, ())
-        number = {i.name: i.number for i in instructions if i.opcode == "parameter"}
-        types = {i.name: i.type for i in instructions}
+        sizes = {i.name: sum(x.data for x in _leaves(i.type)) for i in instructions}
+        updates = self.updates(body)
+        in_place = {i.name for update in updates.values() for i in update.slices}
+        # The share of each result that slices need together, and that is needed otherwise.
+        sliced: dict[str, float] = {}
+        direct: dict[str, float] = {}
         reads: dict[int, int] = {}
-        whole: set[int] = set()
-        update = None
-        for i in instructions:
+        for i in reversed(instructions):
+            share = 1.0 if i.root else min(1.0, sliced.get(i.name, 0.0) + direct.get(i.name, 0.0))
+            if i.opcode == "parameter" and share < 1.0:
+                reads[i.number] = int(share * sizes[i.name])
             for at, operand in enumerate(i.operands):
-                source = number.get(operand)
-                if source is None:
-                    continue
-                if i.opcode == "bitcast":
-                    number[i.name] = source
-                elif at == 0 and i.opcode in _SLICES:
-                    reads[source] = reads.get(source, 0) + _leaves(i.type)[0].data
-                elif at == 0 and i.opcode == "dynamic-update-slice":
-                    reads.setdefault(source, 0)
-                else:
-                    whole.add(source)
-            if i.opcode == "dynamic-update-slice":
-                update = sum(x.data for x in _leaves(types.get(i.operands[1], ())))
-        return {n: size for n, size in reads.items() if n not in whole}, (
-            update if self.updated(body) is not None else None)
+                if at == 0 and i.opcode in _SLICES:
+                    part = share * sizes[i.name] / max(sizes.get(operand, 0), 1)
+                    sliced[operand] = sliced.get(operand, 0.0) + part
+                elif at or i.name not in in_place:
+                    part = share if i.opcode not in _WHOLE else 1.0
+                    direct[operand] = max(direct.get(operand, 0.0), part)
+        return reads, {path[0] if path else 0: sum(sizes.get(i.operands[1], 0)
+                                                   for i in update.slices)
+                       for path, update in updates.items()}
 
 
 def _part(operands: Sequence[Value], path: Sequence[int]) -> Value | None:

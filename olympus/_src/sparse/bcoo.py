@@ -26,7 +26,7 @@ from ..numpy.selection import where
 from ..types import dtypes
 from ..types.shape import canonical_shape
 from ..types.tree_registry import register_pytree_node_class
-from .checks import check_indices, checked, flat_places
+from .checks import check_indices, checked, directions
 from .conversions import (
     bcoo_extract_p, bcoo_fromdense_p, bcoo_sort_indices_p, bcoo_sum_duplicates_p, bcoo_todense_p,
     bcoo_transpose_p, distinct, padding, sparse_permutation,
@@ -184,7 +184,7 @@ class BCOO(OLYMPUSSparse):
                 "arrays have sparse axes only; call update_layout on the result.")
         data, columns = scipy_parts(mat)
         indices = np.stack(columns, -1).astype(index_dtype or np.int32)
-        order = np.all(np.diff(flat_places(indices, mat.shape)) > 0)
+        order = np.all(directions(indices) > 0)
         return cls((data, indices), shape=mat.shape, indices_sorted=bool(order),
                    unique_indices=bool(order))
 

@@ -8,7 +8,8 @@ import numpy as np
 from ..base.config import enable_checks
 from ..base.typing import Array
 from ..core.trace import Tracer
-from .formats import Shape, SparseInfo
+from ..types.shape import prod
+from .formats import SparseInfo
 
 
 def checked(*parts: Array) -> bool:
@@ -16,10 +17,14 @@ def checked(*parts: Array) -> bool:
     return enable_checks.value and not any(isinstance(x, Tracer) for x in parts)
 
 
-def flat_places(indices: np.ndarray, shape: Shape) -> np.ndarray:
-    """Where each index is among all places in order, as one number; padding is last."""
-    weights = np.cumprod([1, *[n + 1 for n in shape[:0:-1]]])[::-1]
-    return (indices.astype(np.int64) * weights).sum(-1) if len(shape) else np.zeros(len(indices))
+def directions(rows: np.ndarray) -> np.ndarray:
+    """For each row but the first: 1 if it is lexicographically after the row before, -1 if it is
+    before that row, 0 if they are equal."""
+    result = np.zeros(max(len(rows) - 1, 0), np.int8)
+    for column in rows.T[::-1]:
+        before, after = column[:-1], column[1:]
+        result = np.where(before == after, result, np.where(before < after, 1, -1))
+    return result
 
 
 def check_indices(name: str, indices: np.ndarray, info: SparseInfo) -> None:
@@ -34,16 +39,17 @@ def check_indices(name: str, indices: np.ndarray, info: SparseInfo) -> None:
         raise ValueError(f"{name}: index {indices[place]} at indices{list(place)} given; indices "
                          f"of 0 or more are required, and at most {sizes[place[-1]]} for axis "
                          f"{n_batch + place[-1]} of shape {shape}: padding has the size itself.")
-    for rows in indices.reshape(-1, *indices.shape[-2:]):
+    for rows in indices.reshape(prod(indices.shape[:-2]), *indices.shape[-2:]):
         outside = (rows >= sizes).any(-1)
-        places = np.where(outside, np.iinfo(np.int64).max, flat_places(rows, tuple(sizes)))
-        if is_sorted and (places[1:] < places[:-1]).any():
-            at = int(np.argmax(places[1:] < places[:-1]))
+        falls = directions(np.where(outside[:, None], sizes, rows)) < 0
+        if is_sorted and falls.any():
+            at = int(np.argmax(falls))
             raise ValueError(f"{name}: indices_sorted=True given, and index {rows[at + 1]} at "
                              f"{at + 1} after {rows[at]}; indices in lexicographic order are "
                              "required; call sort_indices() on the array without the promise.")
-        inner = places[~outside]
-        if unique and len(np.unique(inner)) < len(inner):
+        inner = rows[~outside]
+        order = np.lexsort([np.zeros(len(inner)), *inner.T[::-1]])
+        if unique and (directions(inner[order]) == 0).any():
             raise ValueError(f"{name}: unique_indices=True given, and an index twice; call "
                              "sum_duplicates() on the array without the promise.")
 
@@ -58,8 +64,8 @@ def check_pointers(name: str, indices: np.ndarray, indptr: np.ndarray, info: Spa
                          f"nse={nse} are required.")
     batch = np.broadcast_shapes(indices.shape[:-1], indptr.shape[:-1])
     matrix = info._replace(shape=info.shape[len(batch):len(batch) + 2])
-    for columns, ends in zip(np.broadcast_to(indices, (*batch, nse)).reshape(-1, nse),
-                             np.broadcast_to(indptr, (*batch, indptr.shape[-1])).reshape(
-                                 -1, indptr.shape[-1]), strict=True):
+    each = [np.broadcast_to(x, (*batch, x.shape[-1])).reshape(prod(batch), x.shape[-1])
+            for x in (indices, indptr)]
+    for columns, ends in zip(*each, strict=True):
         rows = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
         check_indices(name, np.stack([rows, columns[:ends[-1]]], -1), matrix)

@@ -23,6 +23,7 @@ from ..numpy.indexing import nonzero
 from ..numpy.joining import concatenate, stack
 from ..numpy.manipulation import broadcast_to
 from ..numpy.selection import where
+from ..types import dtypes
 from ..types.shape import broadcast_shapes, canonical_axis, prod
 from .bcoo import BCOO, bcoo_sum_duplicates, bcoo_transpose
 from .conversions import BOOL, broadcast_batch, for_columns, inside, only, padding
@@ -98,7 +99,8 @@ def _fewer_dense(mat: BCOO, n_dense: int) -> BCOO:
     index = concatenate([
         broadcast_to(mat.indices[..., None, :], (*shape, mat.n_sparse)),
         broadcast_to(asarray(own), (*shape, count))], -1)
-    return BCOO((data, index.reshape(*mat.indices.shape[:-2], nse * total, -1)), shape=mat.shape)
+    index = index.reshape(*mat.indices.shape[:-2], nse * total, mat.n_sparse + count)
+    return BCOO((data, index), shape=mat.shape)
 
 
 def _fewer_batch(mat: BCOO, n_batch: int) -> BCOO:
@@ -113,7 +115,8 @@ def _fewer_batch(mat: BCOO, n_batch: int) -> BCOO:
     indices = concatenate([broadcast_to(own, (*indices.shape[:-1], count)), indices], -1)
     total = prod(sizes) * nse
     return BCOO((data.reshape(*data.shape[:n_batch], total, *data.shape[mat.n_batch + 1:]),
-                 indices.reshape(*indices.shape[:n_batch], total, -1)), shape=mat.shape)
+                 indices.reshape(*indices.shape[:n_batch], total, mat.n_sparse + count)),
+                shape=mat.shape)
 
 
 def _more_dense(mat: BCOO, n_dense: int) -> BCOO:
@@ -228,6 +231,8 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
                                   "them sparse, by update_layout(n_dense=0).")
     shape = list(shapes[0])
     shape[dimension] = sum(s[dimension] for s in shapes)
+    kind = dtypes.result_type(*[x.indices.dtype for x in operands])
+    operands = [BCOO((x.data, x.indices.astype(kind)), shape=x.shape) for x in operands]
     datas, index = [x.data for x in operands], [x.indices for x in operands]
     if dimension < n_batch:
         nse = max(x.nse for x in operands)
@@ -287,19 +292,7 @@ def bcoo_reshape(mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[in
                         f"unchanged, {mat.size}.")
     if dimensions is not None:
         mat = bcoo_transpose(mat, permutation=dimensions)
-    batch, sparse, _ = (prod(x) for x in _parts(mat, mat.shape))
-    sizes = np.cumprod([1, *new])
-    # An axis of size 1 belongs to the part before it.
-    ends = []
-    for total, kinds in ((batch, "batch and sparse"), (batch * sparse, "sparse and dense")):
-        if total not in sizes and total != 1:
-            raise ValueError(f"bcoo_reshape: new shape cannot mix {kinds} dimensions; {mat} to "
-                             f"{new} given.")
-        ends.append(int(np.searchsorted(sizes[1:], total, side="right")))
-    if mat.n_sparse and not mat.n_dense:
-        ends[1] = len(new)
-    if not mat.n_batch:
-        ends[0] = 0
+    ends = _ends_of_parts(mat, new)
     new_batch, new_sparse, new_dense = new[:ends[0]], new[ends[0]:ends[1]], new[ends[1]:]
     old = mat.shape[:mat.n_batch]
     data, indices = broadcast_batch(mat.data, old), broadcast_batch(mat.indices, old)
@@ -318,6 +311,24 @@ def bcoo_reshape(mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[in
                 unique_indices=mat.unique_indices)
 
 
+def _ends_of_parts(mat: BCOO, new: Shape) -> tuple[int, int]:
+    """Where the batch axes of a reshaped array end, and its sparse axes.
+
+    An axis of size 1 belongs to the part before it, if there is one.
+    """
+    batch, sparse, dense = (prod(x) for x in _parts(mat, mat.shape))
+    behind = range(len(new), -1, -1) if mat.n_batch else [0]
+    firsts = [i for i in behind if prod(new[:i]) == batch]
+    for first in firsts:
+        lasts = range(len(new), first - 1, -1) if mat.n_sparse or mat.n_dense else [first]
+        for last in lasts:
+            if prod(new[first:last]) == sparse and prod(new[last:]) == dense:
+                return first, last
+    kinds = "sparse and dense" if firsts else "batch and sparse"
+    raise ValueError(f"bcoo_reshape: new shape cannot mix {kinds} dimensions; {mat} to {new} "
+                     "given.")
+
+
 def _columns_moved(indices: Array, old: Sequence[int], new: Sequence[int]) -> Array:
     """Indices along axes of sizes `old` as those along `new`, of as many places.
 
@@ -329,7 +340,13 @@ def _columns_moved(indices: Array, old: Sequence[int], new: Sequence[int]) -> Ar
     front, indices = indices[..., :same], indices[..., same:]
     old, new = old[same:], new[same:]
     if prod(old) > np.iinfo(indices.dtype).max:
-        indices = indices.astype("int64")   # refused where there are none of 64 bits
+        wide = dtypes.canonical_dtype("int64")
+        if prod(old) > np.iinfo(wide).max:
+            raise ValueError(f"bcoo_reshape: sparse axes of sizes {tuple(old)} to {tuple(new)} "
+                             f"given, {prod(old)} places; {wide} counts to {np.iinfo(wide).max}; "
+                             "enable 64-bit dtypes, by the option olympus_enable_x64, or keep the "
+                             "leading axes as they are.")
+        indices = indices.astype(wide)
     flat = zeros(indices.shape[:-1], indices.dtype)
     for k, size in enumerate(old):
         flat = flat * size + indices[..., k]

@@ -642,7 +642,7 @@ def _add(spenv: SparsifyEnv, x: SparsifyValue, y: SparsifyValue) -> list[Sparsif
         data = [layout.broadcast_batch(m.data, batch) for m in (a, b)]
         index = [layout.broadcast_batch(m.indices, batch) for m in (a, b)]
         return [spenv.sparse(x.shape, layout.lax_concatenate(data, n),
-                             layout.lax_concatenate(index, n))]
+                             layout.concatenate(index, n))]     # of two dtypes, perhaps
     if y.is_sparse():
         x, y = y, x
     if y.shape != broadcast_shapes(x.shape, y.shape):

@@ -536,14 +536,21 @@ def to_inexact_dtype(dtype: DTypeLike) -> np.dtype:
 
 
 def to_real_dtype(dtype: DTypeLike) -> np.dtype:
-    """The dtype of the real part: `complex64 -> float32`; the dtype itself if not complex."""
-    found = canonical_dtype(dtype)
+    """The dtype of the real part: `complex64 -> float32`; the dtype itself if not complex.
+
+    That of an array is what it is: one made with x64 on may be used while it is off.
+    """
+    found = dtype if isinstance(dtype, np.dtype) else canonical_dtype(dtype)
     return _REAL.get(found, found)
 
 
 def to_complex_dtype(dtype: DTypeLike) -> np.dtype:
-    """The complex dtype of functions such as fft: `float32 -> complex64`, also for integers."""
-    inexact = to_inexact_dtype(dtype)
+    """The complex dtype of functions such as fft: `float32 -> complex64`, also for integers.
+
+    An array's is not narrowed, as by `to_real_dtype`.
+    """
+    of_array = isinstance(dtype, np.dtype)
+    inexact = dtype if of_array and is_inexact(dtype) else to_inexact_dtype(dtype)
     if is_complex(inexact):
         return inexact
     return _DTYPE["complex128" if itemsize_bits(inexact) == 64 else "complex64"]

@@ -95,6 +95,16 @@ def tree_flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTre
         raise flatten_error("tree_flatten", tree, error, is_leaf) from None
 
 
+def flatten_arguments(what: str, arguments: PyTree, function: str = ""
+                      ) -> tuple[list[PyTree], PyTreeDef]:
+    """`tree_flatten` of a call's arguments; its errors name the transformation and the function."""
+    try:
+        return _flatten(arguments, None)
+    except _REFUSED as error:
+        named = f"{what}: {function}" if function else what
+        raise flatten_error(named, arguments, error) from None
+
+
 def tree_leaves(tree: PyTree, is_leaf: IsLeaf = None) -> list[Any]:
     """The leaves of `tree`, in the order of `tree_flatten`.
 

@@ -26,7 +26,7 @@ from ..._src.kernels.specs import (
 )
 from ..._src.kernels.tpu import (
     CompilerParams, CoreType, GridDimensionSemantics, InterpretParams, MemorySpace, SideEffectType,
-    TensorCoreMesh, async_copy, bitcast, create_tensorcore_mesh, dma_semaphore,
+    TensorCoreMesh, Tiling, async_copy, bitcast, create_tensorcore_mesh, dma_semaphore,
     force_tpu_interpret_mode, is_tpu_device, load, reset_tpu_interpret_mode_state, roll,
     run_on_first_core, set_tpu_interpret_mode, store, sync_copy, touch,
     with_memory_space_constraint,
@@ -47,7 +47,7 @@ __all__ = [
     "ChipVersion", "CompilerParams", "CoreType", "DeviceIdType", "GridDimensionSemantics", "HBM",
     "HOST", "InterpretParams", "LoweringException", "MemorySpace", "PARALLEL",
     "PrefetchScalarGridSpec", "SEMAPHORE", "SMEM", "SUBCORE_PARALLEL", "SemaphoreType",
-    "SideEffectType", "TensorCoreMesh", "TpuInfo", "VMEM", "VMEM_SHARED", "async_copy",
+    "SideEffectType", "TensorCoreMesh", "Tiling", "TpuInfo", "VMEM", "VMEM_SHARED", "async_copy",
     "async_remote_copy", "bitcast", "create_tensorcore_mesh", "delay", "dma_semaphore", "einshape",
     "emit_pipeline", "emit_pipeline_with_allocations", "force_tpu_interpret_mode",
     "get_barrier_semaphore", "get_tpu_info", "get_tpu_info_for_chip", "is_tpu_device", "load",

@@ -404,9 +404,13 @@ def _any(b: Builder, exception: Callable[..., Array], xs: Sequence[IrValue], ava
          ) -> IrValue:
     """1 if an element is an exception, else 0."""
     found = make_aval((WIDTH,), INT32)
-    x = by_blocks(b, lambda found, *xs: bitwise_or(found, in_dtype(exception(*xs), INT32)),
-                  b.constant(2 * np.arange(WIDTH), found), found, xs, aval)
-    return b.traced(lambda x: bitwise_and(reduce_or(x, (0,)), 1), [x], [found])[0]
+
+    def look(*xs: IrValue) -> list[IrValue]:
+        x = by_blocks(b, lambda found, *xs: bitwise_or(found, in_dtype(exception(*xs), INT32)),
+                      b.constant(2 * np.arange(WIDTH), found), found, xs, aval)
+        return b.traced(lambda x: bitwise_and(reduce_or(x, (0,)), 1), [x], [found])
+
+    return b.one_kernel(xs, look)[0]
 
 
 # Vectors of odd size

@@ -26,7 +26,7 @@ from ..arithmetic import is_finite, mul, neg
 from ..bits import bitwise_and, bitwise_not, bitwise_or
 from ..comparison import ge, le, select
 from ..conv import ConvDimensionNumbers
-from ..convert import convert_element_type_p
+from ..convert import in_dtype
 from ..fft import FftType, fft_p
 from ..reduce import reduce_and
 from ..shape import broadcast_in_dim, reduce_sum, reshape, rev, transpose, zeros_of
@@ -104,7 +104,7 @@ def by_transforms(b: Builder, lhs: IrValue, rhs: IrValue, *, padding: Pairs,
 def _has_others(*xs: Array) -> Array:
     """1 if an element is infinite or NaN, else 0."""
     finite = [reduce_and(is_finite(x), tuple(range(typeof(x).ndim))) for x in xs]
-    return _converted(bitwise_or(*map(bitwise_not, finite)), INT32)
+    return in_dtype(bitwise_or(*map(bitwise_not, finite)), INT32)
 
 
 def _product(spec: ConvDimensionNumbers, sizes: Sizes, starts: Sizes, count: Sizes, lhs: Array,
@@ -126,7 +126,7 @@ def _product(spec: ConvDimensionNumbers, sizes: Sizes, starts: Sizes, count: Siz
     bound = broadcast_in_dim(bound, typeof(found).shape, (0,))
     found = select(bitwise_and(le(found, bound), ge(found, neg(bound))),
                    zeros_of(typeof(found)), found)
-    found = _converted(reshape(found, (batch, 1, *count)), FLOAT32)
+    found = in_dtype(reshape(found, (batch, 1, *count)), FLOAT32)
     order = [0] * len(spec.out_spec)
     for ours, its in enumerate(spec.out_spec):
         order[its] = ours
@@ -137,7 +137,7 @@ def _wide(x: Array, order: Sizes) -> Array:
     """[batch, *space] in float64, of an array with the axes `order` and a feature of 1."""
     x = transpose(x, order)
     shape = typeof(x).shape
-    return _converted(reshape(x, (shape[0], *shape[2:])), FLOAT64)
+    return in_dtype(reshape(x, (shape[0], *shape[2:])), FLOAT64)
 
 
 def _norm(x: Array, axes: Sizes) -> Array:
@@ -148,7 +148,3 @@ def _extended(x: Array, sizes: Sequence[int]) -> Array:
     """With zeros behind, up to these sizes."""
     more = [n - m for n, m in zip(sizes, typeof(x).shape[1:], strict=True)]
     return pad(x, literal(0, FLOAT64), [(0, 0, 0), *[(0, k, 0) for k in more]])
-
-
-def _converted(x: Array, dtype: DType) -> Array:
-    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False, sharding=None)

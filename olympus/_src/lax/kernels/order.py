@@ -23,20 +23,21 @@ from ..arithmetic import sub
 from ..bits import (
     bitwise_and, bitwise_not, bitwise_or, bitwise_xor, shift_left, shift_right_logical,
 )
-from ..comparison import eq, ge, lt, ne, select
-from ..convert import bitcast_convert_type_p, convert_element_type_p
+from ..comparison import eq, ge, gt, le, lt, ne, select
+from ..convert import bitcast_convert_type_p, in_dtype
 from ..creation import full, full_like, iota
 from ..cumulative import cumsum
 from ..families import add
 from ..indexing import ScatterDimensionNumbers, scatter_add, take_along
 from ..reduce import reduce_sum, smallest
 from ..shape import broadcast_in_dim, reshape
-from ..slicing import dynamic_update_slice, slice_in_dim
-from ..sort import sort_p
+from ..slicing import dynamic_slice, dynamic_update_slice, slice_in_dim
+from ..sort import float_key, float_of_key, sort_p
 from . import networks
 
 OfTwo = Callable[[IrValue, IrValue], IrValue]
-BOOL, INT32, UINT8, UINT32 = map(dtypes.as_dtype, ("bool", "int32", "uint8", "uint32"))
+BOOL, INT32, UINT8, UINT32, UINT64, FLOAT64 = map(dtypes.as_dtype, (
+    "bool", "int32", "uint8", "uint32", "uint64", "float64"))
 NUMBER = make_aval((), INT32)
 # Found with tools/kernel_table.py: fewer elements a merge sort orders as fast, and so it does keys
 # of 64 bits; and the loops take 0.1 s to compile.
@@ -46,7 +47,10 @@ GO_ALONG = 8, 16, 32        # bits
 COUNTED = 8, 16             # bits
 # Bits of a digit, for keys of 8, 16 and 32: at most 2,048 counters are in the nearest cache.
 DIGITS = {8: 8, 16: 8, 32: 11}
+LEAST_DOUBLES = 16384   # float64 alone: half the time of words
 UNROLL = 4      # steps of loops over elements, for 1.3 times the speed
+# So many floats alone repay the 30 ms that two kernels more, to words and back, take to compile.
+LEAST_WORDS = 1 << 17
 TALLIES = 3     # digits that are counted in a step
 
 
@@ -78,12 +82,10 @@ def _counted(x: Array) -> Array:
     """The value of place i is the number of values that end at i or before."""
     dtype, n = typeof(x).dtype, typeof(x).size
     bits = dtypes.itemsize_bits(dtype)
-    counts = tally(1 << bits, _converted(_word(x), INT32))
+    counts = tally(1 << bits, in_dtype(_key(_bits(x), dtype), INT32))
     ends = slice_in_dim(cumsum(counts), 0, (1 << bits) - 1)
-    keys = _converted(cumsum(tally(n, ends)), dtypes.as_dtype(f"uint{bits}"))
-    if dtypes.scalar_kind(dtype) == "i":
-        keys = bitwise_xor(keys, 1 << (bits - 1))
-    return _of_bits(keys, dtype)
+    keys = in_dtype(cumsum(tally(n, ends)), dtypes.as_dtype(f"uint{bits}"))
+    return _of_bits(_key(keys, dtype), dtype)
 
 
 def tally(size: int, places: Array) -> Array:
@@ -94,7 +96,7 @@ def tally(size: int, places: Array) -> Array:
 
 
 def _counted_booleans(x: Array) -> Array:
-    count = reduce_sum(_converted(x, INT32), (0,))
+    count = reduce_sum(in_dtype(x, INT32), (0,))
     n = typeof(x).size
     return ge(iota(INT32, n), broadcast_in_dim(sub(n, count), (n,), ()))
 
@@ -121,39 +123,45 @@ def _by_digits(b: Builder, *xs: IrValue, dimension: int, is_stable: bool, num_ke
 def _sorted_words(b: Builder, xs: Sequence[IrValue], avals: Sequence[ShapedArray]
                   ) -> list[IrValue]:
     """Keys, and perhaps one more operand, in the order of the keys: as one word for each element,
-    which a pass moves in one write."""
+    which a pass moves in one write. Keys alone may be words as they are."""
     dtype, n = avals[0].dtype, avals[0].size
-    bits = dtypes.itemsize_bits(dtype)
+    bits, kind = dtypes.itemsize_bits(dtype), dtypes.scalar_kind(dtype)
     below = dtypes.itemsize_bits(avals[1].dtype) if avals[1:] else 0
-    word = make_aval((n,), dtypes.as_dtype(f"uint{_word_bits(bits + below)}"))
-    (x,) = b.traced(functools.partial(_packed, word.dtype), xs, avals)
+    packs = below > 0 or bits < 32 or kind == "f" and n >= LEAST_WORDS
+    word = avals[0] if not packs else make_aval((n,), dtypes.as_dtype(
+        f"uint{_word_bits(bits + below)}"))
+    (x,) = b.traced(functools.partial(_packed, word.dtype), xs, avals) if packs else xs
     # The first bit of a digit is a number of the keys' dtype: to convert it would be one more
-    # kernel.
+    # operation.
     size, place = DIGITS[bits], make_aval((), dtypes.as_dtype(f"uint{bits}"))
-    one = make_aval((1,), word.dtype)
+    one, count = make_aval((1,), word.dtype), -(-bits // size)
 
     def digit(x: IrValue, shift: IrValue) -> IrValue:
         return b.traced(functools.partial(_digit, dtype, below), [x, shift], [one, place])[0]
 
-    counts = _counts(b, x, word, digit, -(-bits // size), size, place)
+    def in_order(x: IrValue) -> list[IrValue]:
+        counts = _counts(b, x, word, digit, count, size, place)
 
-    # One loop over the digits: each written out would take as long again to compile. Signed
-    # integers are often small: a digit that all elements share leaves them as they are.
-    def by_digit(k: IrValue, values: Sequence[IrValue]) -> list[IrValue]:
-        (x,) = values
-        start, several = _starts(b, counts, k, size, n)
-        shift = b.convert(b.op("stablehlo.multiply", [k, b.scalar(size, INT32)], None, NUMBER),
-                          place)
+        # One loop over the digits: each written out would take as long again to compile. Signed
+        # integers are often small: a digit that all elements share leaves them as they are.
+        def by_digit(k: IrValue, values: Sequence[IrValue]) -> list[IrValue]:
+            (x,) = values
+            start, several = _starts(b, counts, k, size, n)
+            shift = b.convert(b.op("stablehlo.multiply", [k, b.scalar(size, INT32)], None, NUMBER),
+                              place)
 
-        def one_pass() -> list[IrValue]:
-            return _pass(b, x, word, start, shift, digit, 1 << size)
+            def one_pass() -> list[IrValue]:
+                return _pass(b, x, word, start, shift, digit, 1 << size)
 
-        if dtypes.scalar_kind(dtype) != "i":
-            return one_pass()
-        return [*b.case(several, [lambda: [x], one_pass], [b.type(word)])]
+            if kind != "i":
+                return one_pass()
+            return [*b.case(several, [lambda: [x], one_pass], [b.type(word)])]
 
-    (x,) = b.counted_loop(-(-bits // size), [x], by_digit)
-    return b.traced(functools.partial(_unpacked, [a.dtype for a in avals]), [x], [word])
+        return b.counted_loop(count, [x], by_digit)
+
+    (x,) = b.one_kernel([x], in_order)
+    return b.traced(functools.partial(_unpacked, [a.dtype for a in avals]), [x], [word]
+                    ) if packs else [x]
 
 
 def _word_bits(bits: int) -> int:
@@ -162,8 +170,7 @@ def _word_bits(bits: int) -> int:
 
 def _packed(word: DType, *xs: Array) -> Array:
     """Keys, and the bits of what goes along below them, as words."""
-    key, *rest = [_converted(_bits(x), word) if i else _converted(_word(x), word)
-                  for i, x in enumerate(xs)]
+    key, *rest = [in_dtype(_bits(x) if i else _word(x), word) for i, x in enumerate(xs)]
     if not rest:
         return key
     return bitwise_or(shift_left(key, dtypes.itemsize_bits(typeof(xs[1]).dtype)), rest[0])
@@ -177,23 +184,22 @@ def _unpacked(kinds: Sequence[DType], x: Array) -> list[Array]:
 
 def _word(x: Array) -> Array:
     """An element of an unsigned integer that it can be made of again, in the order of the elements,
-    but for -0, which precedes 0, and NaN, which come last in some order."""
+    but for -0, which precedes 0, and NaN, which come last in some order; integers as they are."""
     dtype = typeof(x).dtype
-    x, kind, sign = _bits(x), dtypes.scalar_kind(dtype), 1 << dtypes.itemsize_bits(dtype) - 1
-    if kind == "f":
-        x = select(lt(x, sign), bitwise_or(x, sign), bitwise_not(x))
-        return sub(x, sign - 1 - _infinity(dtype))
-    return bitwise_xor(x, sign) if kind == "i" else x
+    x, sign = _bits(x), 1 << dtypes.itemsize_bits(dtype) - 1
+    if dtypes.scalar_kind(dtype) != "f":
+        return x
+    x = select(lt(x, sign), bitwise_or(x, sign), bitwise_not(x))
+    return sub(x, sign - 1 - _infinity(dtype))
 
 
 def _of_word(x: Array, dtype: DType) -> Array:
-    kind, sign = dtypes.scalar_kind(dtype), 1 << dtypes.itemsize_bits(dtype) - 1
-    if kind in "fi":
-        x = _converted(x, dtypes.as_dtype(f"uint{dtypes.itemsize_bits(dtype)}"))
-    if kind == "f":
+    if dtypes.scalar_kind(dtype) == "f":
+        sign = 1 << dtypes.itemsize_bits(dtype) - 1
+        x = in_dtype(x, dtypes.as_dtype(f"uint{dtypes.itemsize_bits(dtype)}"))
         x = add(x, sign - 1 - _infinity(dtype))
         x = select(lt(x, sign), bitwise_not(x), bitwise_xor(x, sign))
-    return _of_bits(bitwise_xor(x, sign) if kind == "i" else x, dtype)
+    return _of_bits(x, dtype)
 
 
 def _infinity(dtype: DType) -> int:
@@ -202,33 +208,30 @@ def _infinity(dtype: DType) -> int:
     return int(np.array(np.inf, dtype).view(unsigned))
 
 
-def _key(dtype: DType, x: Array) -> Array:
+def _key(x: Array, dtype: DType) -> Array:
     """The key of a word: one of both zeros, and one of all NaN, so that they keep their order."""
-    if dtypes.scalar_kind(dtype) != "f":
-        return x
-    zero = _infinity(dtype)
-    x = select(eq(x, zero), full_like(x, zero + 1), x)
-    return smallest(x, full_like(x, 2 * zero + 2))
+    kind = dtypes.scalar_kind(dtype)
+    if kind == "f":
+        zero = _infinity(dtype)
+        x = select(eq(x, zero), full_like(x, zero + 1), x)
+        return smallest(x, full_like(x, 2 * zero + 2))
+    return bitwise_xor(x, 1 << dtypes.itemsize_bits(dtype) - 1) if kind == "i" else x
 
 
 def _bits(x: Array) -> Array:
     """The bits of elements of at least 8 bits as unsigned integers."""
     dtype = typeof(x).dtype
     if dtype == BOOL:
-        return _converted(x, UINT8)
+        return in_dtype(x, UINT8)
     return bitcast_convert_type_p.bind(x, new_dtype=dtypes.as_dtype(
         f"uint{dtypes.itemsize_bits(dtype)}"))
 
 
 def _of_bits(x: Array, dtype: DType) -> Array:
     """The elements with the low bits of x."""
-    x = _converted(x, UINT8 if dtype == BOOL else dtypes.as_dtype(
+    x = in_dtype(x, UINT8 if dtype == BOOL else dtypes.as_dtype(
         f"uint{dtypes.itemsize_bits(dtype)}"))
     return ne(x, 0) if dtype == BOOL else bitcast_convert_type_p.bind(x, new_dtype=dtype)
-
-
-def _converted(x: Array, dtype: DType) -> Array:
-    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
 
 
 def _counts(b: Builder, x: IrValue, word: ShapedArray, digit: OfTwo, digits: int, size: int,
@@ -276,7 +279,7 @@ def _starts(b: Builder, counts: IrValue, k: IrValue, size: int, n: int
 
 def _before(n: int, i: Array, here: Array, before: Array, several: Array, found: Array
             ) -> list[Array]:
-    several = smallest(several, _converted(ne(reshape(here, ()), n), INT32))
+    several = smallest(several, in_dtype(ne(reshape(here, ()), n), INT32))
     return [add(before, here), several, dynamic_update_slice(found, before, [i])]
 
 
@@ -312,11 +315,82 @@ def _digit(dtype: DType, below: int, x: Array, shift: Array) -> Array:
     """The digit of the key of a word that begins at a bit, as a scalar."""
     bits = dtypes.itemsize_bits(dtype)
     size, unsigned = DIGITS[bits], dtypes.as_dtype(f"uint{bits}")
-    key = _key(dtype, _converted(shift_right_logical(x, below) if below else x, unsigned))
+    if typeof(x).dtype == dtype:
+        x = _word(x)
+    key = _key(in_dtype(shift_right_logical(x, below) if below else x, unsigned), dtype)
     digit = bitwise_and(shift_right_logical(key, reshape(shift, (1,))), (1 << size) - 1)
-    return reshape(_converted(digit, INT32), ())
+    return reshape(in_dtype(digit, INT32), ())
+
+
+# float64 alone
+
+def _is_double(b: Builder, *xs: IrValue, dimension: int, is_stable: bool, num_keys: int) -> bool:
+    aval = b.avals_in[0]
+    return (len(xs) == 1 and aval.dtype == FLOAT64 and aval.shape[dimension] == aval.size
+            and LEAST_DOUBLES <= aval.size <= MOST and aval.memory_space is Space.Device)
+
+
+def _by_keys(b: Builder, x: IrValue, **params: Hashable) -> Sequence[IrValue]:
+    """By the keys alone: elements of a key are equal, but for zeros and NaN, which are put back in
+    their order where there are any."""
+    aval, flag = b.avals_in[0], make_aval((), BOOL)
+    flat, keys = [make_aval((aval.size,), dtype) for dtype in (FLOAT64, UINT64)]
+    x = b.op("stablehlo.reshape", [x], None, flat)
+    key, out = b.traced(_keys_and_floats, [x], [flat])
+
+    def first(key: IrValue, least: int) -> IrValue:
+        """The first place of a key that is not less."""
+        return b.counted_loop(aval.size.bit_length(), [b.scalar(0, INT32)], lambda k, at: b.traced(
+            functools.partial(_halved, least), [k, key, *at], [NUMBER, keys, NUMBER]))[0]
+
+    def in_their_order(x: IrValue, key: IrValue, out: IrValue) -> list[IrValue]:
+        zero, nan = first(key, 1 << 63), first(key, (1 << 64) - 1)
+        (count,) = b.traced(_count_to_look_at, [key, zero, nan], [keys, NUMBER, NUMBER])
+        return b.while_loop(
+            [b.constant(0, NUMBER), zero, nan, out],
+            lambda i, *_: b.compare("LT", i, count, "SIGNED", flag),
+            lambda *values: b.traced(_put_back, [x, *values], [
+                flat, NUMBER, NUMBER, NUMBER, flat]))[-1:]
+
+    (out,) = b.one_kernel([x, key, out], in_their_order)
+    return [b.op("stablehlo.reshape", [out], None, aval)]
+
+
+def _keys_and_floats(x: Array) -> list[Array]:
+    (key,) = sort_p.bind(float_key(x), dimension=0, is_stable=True, num_keys=1)
+    return [key, float_of_key(key)]
+
+
+def _halved(least: int, k: Array, keys: Array, at: Array) -> list[Array]:
+    """A place, further on by a power of 2, the k-th from above, if a lower key is before that."""
+    n = typeof(keys).size
+    step = shift_left(full((), 1, INT32), sub(n.bit_length() - 1, k))
+    further = add(at, step)
+    before = reshape(dynamic_slice(keys, [sub(further, 1)], (1,)), ())
+    return [select(bitwise_and(le(further, n), lt(before, least)), further, at)]
+
+
+def _count_to_look_at(keys: Array, zero: Array, nan: Array) -> list[Array]:
+    """How many elements there are if some are zeros or NaN, else 0."""
+    n = typeof(keys).size
+    there = bitwise_or(eq(reshape(dynamic_slice(keys, [zero], (1,)), ()), 1 << 63), lt(nan, n))
+    return [select(there, full((), n, INT32), full((), 0, INT32))]
+
+
+def _put_back(x: Array, i: Array, zero: Array, nan: Array, out: Array) -> list[Array]:
+    """An element at the next place of zeros or NaN, if it is one; others leave what is there."""
+    here = dynamic_slice(x, [i], (1,))
+    size = shift_left(_bits(here), 1)       # compared as floats, subnormal numbers were zeros
+    is_zero, is_nan = [reshape(is_one, ()) for is_one in (
+        eq(size, 0), gt(size, 2 * _infinity(FLOAT64)))]
+    at = [select(is_zero, zero, nan)]
+    here = select(reshape(bitwise_or(is_zero, is_nan), (1,)), here, dynamic_slice(out, at, (1,)))
+    return [add(i, 1), add(zero, in_dtype(is_zero, INT32)), add(nan, in_dtype(is_nan, INT32)),
+            dynamic_update_slice(out, here, at)]
 
 
 KERNELS = {sort_p: (networks.KERNEL, Kernel("sort by counts", "XLA merges", _are_few, _by_counts),
                     Kernel("sort by digits", "XLA merges, or compares element by element", _is_long,
-                           _by_digits))}
+                           _by_digits),
+                    Kernel("sort of float64 by keys", "XLA compares element by element, or sorts "
+                           "words twice", _is_double, _by_keys))}

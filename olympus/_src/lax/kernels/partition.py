@@ -18,7 +18,7 @@ from ...types.memory import Space
 from ..arithmetic import mul
 from ..bits import bitwise_and, bitwise_not, bitwise_or, bitwise_xor, shift_right_arithmetic
 from ..comparison import gt, lt, ne
-from ..convert import bitcast_convert_type_p, convert_element_type_p
+from ..convert import bitcast_convert_type_p, in_dtype
 from ..creation import broadcasted_iota, full
 from ..families import add
 from ..indexing import take_along
@@ -110,7 +110,7 @@ def _sides(x: Array, pivots: Array) -> list[tuple[Array, Array]]:
         x_nan, pivot_nan = ne(x, x), ne(pivot, pivot)
         less = bitwise_or(lt(x, pivot), bitwise_and(pivot_nan, bitwise_not(x_nan)))
         above = bitwise_or(gt(x, pivot), bitwise_and(x_nan, bitwise_not(pivot_nan)))
-        found.append((_number(less), _number(above)))
+        found.append((in_dtype(less, INT32), in_dtype(above, INT32)))
     return found
 
 
@@ -153,10 +153,6 @@ def _starts_of_row(b: Builder, part: IrValue, parts: ShapedArray, counters: Shap
     return b.counted_loop(counters.size, [b.full(counters, 0)], count)[0]
 
 
-def _number(x: Array) -> Array:
-    return convert_element_type_p.bind(x, new_dtype=INT32, weak_type=False, sharding=None)
-
-
 # The largest
 
 def _has_heap(aval: ShapedArray) -> bool:
@@ -177,7 +173,7 @@ def _largest(b: Builder, x: IrValue, *, k: int, axis: int) -> Sequence[IrValue]:
     def fun(x: Array) -> Sequence[Array]:
         key = bitwise_not(rank_of(x))
         if dtypes.itemsize_bits(typeof(key).dtype) < 32:
-            key = _number(key)
+            key = in_dtype(key, INT32)
         places = broadcasted_iota(INT32, typeof(x).shape, axis)
         parted = partition_p.bind(key, places, ranks=(k - 1,))
         first = [slice_in_dim(x, 0, k, 1, axis) for x in parted]
@@ -224,7 +220,7 @@ def _padded_rank(more: int, x: Array) -> Array:
     rank, least = rank_of(x), literal(-(1 << 31), INT32)
     if typeof(rank).dtype == UINT32:
         rank = bitcast_convert_type_p.bind(bitwise_xor(rank, 1 << 31), new_dtype=INT32)
-    return pad(_number(rank), least, [(0, 0, 0), (0, more, 0)])
+    return pad(in_dtype(rank, INT32), least, [(0, 0, 0), (0, more, 0)])
 
 
 def _maxima(width: int, rank: Array) -> Array:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
-from ...base.typing import Array, DType, IrValue
+from ...base.typing import Array, IrValue
 from ...core.kernels import Kernel
 from ...core.primitive import Builder
 from ...core.trace import literal, typeof
@@ -19,7 +19,7 @@ from ...types.memory import Space
 from ..arithmetic import sub
 from ..bits import bitwise_and, bitwise_or, shift_left, shift_right_logical
 from ..comparison import gt, le, lt, select
-from ..convert import convert_element_type_p
+from ..convert import in_dtype
 from ..creation import full, iota
 from ..cumulative import cumsum
 from ..families import add
@@ -77,7 +77,7 @@ def _by_groups(b: Builder, x: IrValue, ranks: IrValue) -> IrValue:
 
 def _counted(bits: int, x: Array) -> list[Array]:
     """The group of each word, and how many words are in each group and those before it."""
-    groups = _converted(shift_right_logical(x, 32 - bits), INT32)
+    groups = in_dtype(shift_right_logical(x, 32 - bits), INT32)
     return [groups, cumsum(tally(1 << bits, groups))]
 
 
@@ -101,7 +101,7 @@ def _chosen(room: int, groups: Array, ends: Array, group: Array, ranks: Array) -
     start = take_along(_shifted(ends), group, 0)
     within = add(sub(ranks, start), take_along(before, group, 0))
     numbers = select(gt(here, 0), sub(numbers, 1), full((n,), room, INT32))
-    return [numbers, within, _converted(gt(count, room), INT32)]
+    return [numbers, within, in_dtype(gt(count, room), INT32)]
 
 
 def _shifted(ends: Array) -> Array:
@@ -124,18 +124,14 @@ def _sorted_all(x: Array, ranks: Array) -> Array:
 
 def _at(words: Array, places: Array, ranks: Array) -> Array:
     """The places at ranks, of words in order, equal ones by their places, as words of 64 bits."""
-    packed = bitwise_or(shift_left(_converted(words, UINT64), 32), _converted(places, UINT64))
+    packed = bitwise_or(shift_left(in_dtype(words, UINT64), 32), in_dtype(places, UINT64))
     (packed,) = sort_p.bind(packed, dimension=0, is_stable=True, num_keys=1)
-    return _converted(bitwise_and(take_along(packed, ranks, 0), (1 << 32) - 1), INT32)
+    return in_dtype(bitwise_and(take_along(packed, ranks, 0), (1 << 32) - 1), INT32)
 
 
 def _put(x: Array, places: Array, values: Array) -> Array:
     places = reshape(places, (*typeof(places).shape, 1))
     return scatter(x, places, values, ScatterDimensionNumbers((), (0,), (0,)), mode="drop")
-
-
-def _converted(x: Array, dtype: DType) -> Array:
-    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
 
 
 KERNELS = {placed_p: (Kernel("groups of the ranks", "a sort orders all words", _are_few,

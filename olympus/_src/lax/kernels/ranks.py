@@ -22,7 +22,7 @@ from ...types.shape import prod
 from ..arithmetic import sub
 from ..bits import bitwise_and, bitwise_not, bitwise_or, bitwise_xor, shift_left
 from ..comparison import eq, ge, gt, le, lt, select
-from ..convert import bitcast_convert_type_p, convert_element_type_p
+from ..convert import bitcast_convert_type_p, in_dtype
 from ..creation import full, full_like
 from ..families import add
 from ..reduce import largest, reduce_min_p, reduce_sum, smallest
@@ -64,7 +64,7 @@ def _by_bits(b: Builder, x: IrValue, ranks: IrValue) -> Sequence[IrValue]:
     ranks = b.op("stablehlo.reshape", [ranks], None, make_aval((rows, k), INT32))
     ranks = b.op("stablehlo.transpose", [ranks], {"permutation": b.i64s((1, 0))}, at)
 
-    def body(i: IrValue, values: Sequence[IrValue]) -> list[IrValue]:
+    def body(i: IrValue, values: Sequence[IrValue], x: IrValue, ranks: IrValue) -> list[IrValue]:
         found = list[IrValue]()
         for j in range(k):
             low = values[2 * j]
@@ -74,15 +74,19 @@ def _by_bits(b: Builder, x: IrValue, ranks: IrValue) -> Sequence[IrValue]:
                 number, counts, at, pivot, pivot])
         return found
 
-    first = [b.full(pivot, 0), b.full(counts, 0)] * k
-    found = b.counted_loop(bits + 1, first, body)
-    lows, after = [b.hold(low, pivot) for low in found[::2]], list[IrValue]()
-    for j, (low, count) in enumerate(zip(lows, found[1::2], strict=True)):
-        above = _least_above(b, x, keys, low, pivot)
-        after += b.traced(functools.partial(_after, j, n), [above, count, ranks, low], [
-            pivot, counts, at, pivot])
-    elements = functools.partial(_elements, aval.dtype)
-    outs = [b.traced(elements, each, [pivot] * k)[0] for each in (lows, after)]
+    def search(x: IrValue, ranks: IrValue) -> list[IrValue]:
+        first = [b.full(pivot, 0), b.full(counts, 0)] * k
+        found = b.counted_loop(bits + 1, first, lambda i, values: body(i, values, x, ranks))
+        lows, after = [b.hold(low, pivot) for low in found[::2]], list[IrValue]()
+        for j, (low, count) in enumerate(zip(lows, found[1::2], strict=True)):
+            above = _least_above(b, x, keys, low, pivot)
+            after += b.traced(functools.partial(_after, j, n), [above, count, ranks, low], [
+                pivot, counts, at, pivot])
+        elements = functools.partial(_elements, aval.dtype)
+        return [b.traced(elements, each, [pivot] * k)[0] for each in (lows, after)]
+
+    # XLA would share the sums of rows among threads.
+    outs = b.one_kernel([x, ranks], search) if rows == 1 else search(x, ranks)
     return [b.op("stablehlo.reshape", [out], None, a)
             for out, a in zip(outs, b.avals_out, strict=True)]
 
@@ -106,7 +110,7 @@ def _count(b: Builder, x: IrValue, aval: ShapedArray, p: IrValue, pivot: ShapedA
 def counted_below(found: Array, x: Array, p: Array) -> Array:
     """Counts, and one more where an element is less than p, of one element or a scalar."""
     p = broadcast_in_dim(p, typeof(x).shape, tuple(range(typeof(p).ndim)))
-    return add(found, _converted(lt(x, p), INT32))
+    return add(found, in_dtype(lt(x, p), INT32))
 
 
 def counted(x: Array) -> Array:
@@ -117,13 +121,13 @@ def counted(x: Array) -> Array:
 def _slices(x: Array, p: Array) -> Array:
     shape = typeof(x).shape
     less = lt(x, broadcast_in_dim(p, shape, (1,)))
-    return pieces(add, shape[0] // FEW, 0, _converted(less, INT32))
+    return pieces(add, shape[0] // FEW, 0, in_dtype(less, INT32))
 
 
 def _tried(bits: int, i: Array, low: Array) -> Array:
     """The keys with their i-th bit from above; after the last bit, the keys plus 1."""
     dtype, shape = typeof(low).dtype, typeof(low).shape
-    bit = shift_left(literal(1, dtype), _converted(largest(sub(bits - 1, i), literal(0, INT32)),
+    bit = shift_left(literal(1, dtype), in_dtype(largest(sub(bits - 1, i), literal(0, INT32)),
                                                    dtype))
     return add(low, broadcast_in_dim(bit, shape, ()))
 
@@ -191,10 +195,6 @@ def _elements(dtype: DType, *keys: Array) -> Array:
     if kind == "f":
         key = select(ge(key, sign), bitwise_xor(key, sign), bitwise_not(key))
     return bitcast_convert_type_p.bind(key, new_dtype=dtype)
-
-
-def _converted(x: Array, dtype: DType) -> Array:
-    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
 
 
 KERNELS = {ranked_p: (Kernel("ranks by counting", "a sort orders all elements", _are_few,

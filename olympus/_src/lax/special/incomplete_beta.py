@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ...base.typing import Array, ArrayLike
 from ...core.trace import typeof
@@ -65,22 +66,24 @@ def _exponent(a: Array, b: Array, x: Array, y: Array) -> tuple[Array, Array]:
     return add(_power_ratio(a, s, x, excess), _power_ratio(b, s, y, neg(excess))), excess
 
 
-def _front(a: Array, b: Array, exponent: Array) -> tuple[Array, Array]:
-    """A factor, and the exponent of the other one, of xᵃ yᵇ / B(a, b)."""
+def _front(a: Array, b: Array, exponent: Array) -> tuple[Array, ArrayLike, Array]:
+    """Two factors, of which the second may be tiny, and the exponent of the third one, of
+    xᵃ yᵇ / B(a, b).
+    """
     s = add(a, b)
     if is_short(a):
         (of_a, in_a), (of_b, in_b), (of_both, in_both) = map(reduced_rgamma, (a, b, s))
         root = mul(mul(of_a, 1.0 / math.sqrt(_TWICE_PI)), div(of_b, of_both))
         rest = sub(add(in_a, in_b), in_both)
-        return mul(mul(root, max(a, b)), div(min(a, b), s)), add(exponent, rest)
+        return mul(root, div(max(a, b), s)), min(a, b), add(exponent, rest)
     root = sqrt(div(mul(max(a, b), div(min(a, b), s)), _TWICE_PI))
     rest = sub(sub(_correction(s), _correction(a)), _correction(b))
-    return root, add(exponent, rest)
+    return root, 1.0, add(exponent, rest)
 
 
 def _product(a: Array, b: Array, exponent: Array) -> Array:
-    root, whole = _front(a, b, exponent)
-    return mul(root, exp(whole))
+    root, low, whole = _front(a, b, exponent)
+    return mul(mul(root, low), exp(whole))
 
 
 def beta_product(a: Array, b: Array, x: Array, y: Array) -> Array:
@@ -109,7 +112,9 @@ def _fraction_step(tol: float) -> Step:
 def _fraction(tol: float, where: Array, a: Array, b: Array, x: Array, y: Array) -> Array:
     """xᵃ yᵇ / B(a, b) over I: the even part of DLMF 8.17.22, whose terms know x and y."""
     excess = sub(mul(b, x), mul(a, y))
-    first = mul(div(a, add(a, 1.0)), sub(1.0, excess))
+    # It is 0 where b x rounds to 1, and Lentz's algorithm divides by it.
+    least = full_like(a, float(dtypes.finfo(typeof(a).dtype).eps))
+    first = mul(div(a, add(a, 1.0)), max(sub(1.0, excess), least))
     first = select(where, first, full_like(a, 1.0))
     state = (first, full_like(a, 0.0), first)
     return iterate(_fraction_step(tol), where, state, (a, b, x, excess), _STEPS)[2]
@@ -247,14 +252,17 @@ def beta_value(tol: float, a: Array, b: ArrayLike, x: Array, y: Array | None = N
     r, s, w = (select(close, z, half) for z in (p, q, v))
     near_one = _near_one(r, s, w, total)
     exponent, excess = _exponent(p, q, u, v)
-    expanded, product = _uniform(p, q, exponent, excess), _product(p, q, exponent)
+    expanded, (root, low, power_of_e) = _uniform(p, q, exponent, excess), _front(p, q, exponent)
     p, q = select(swap, q, p), select(swap, p, q)
     u, v = select(swap, v, u), select(swap, u, v)
     go_on = bitwise_and(inside, bitwise_not(bitwise_or(uniform, bitwise_or(direct, close))))
     factor = select(direct, div(power, p), reciprocal(_fraction(tol, go_on, p, q, u, v)))
-    part = mul(product, factor)
+    part = mul(mul(mul(root, exp(power_of_e)), factor), low)
     value = select(close, near_one, select(swap, sub(1.0, part), part))
-    return select(inside, select(uniform, expanded, value), _at_edges(a, b, x, y))
+    value = select(uniform, expanded, value)
+    # The factor a of the density may underflow. The terms left out are of order a ln x.
+    value = select(lt(a, least_normal(a) ** 0.7), div(b, add(a, b)), value)
+    return select(inside, value, _at_edges(a, b, x, y))
 
 
 def _density(tol: float, a: Array, b: Array, x: Array) -> Array:
@@ -264,9 +272,13 @@ def _density(tol: float, a: Array, b: Array, x: Array) -> Array:
     p, q, u = (select(inside, v, half) for v in (a, b, x))
     v = sub(1.0, u)
     # The power may underflow where the density does not: half of it for x, half for 1-x.
-    root, whole = _front(p, q, _exponent(p, q, u, v)[0])
+    root, low, whole = _front(p, q, _exponent(p, q, u, v)[0])
     half = exp(mul(0.5, whole))
-    value = mul(mul(root, div(half, u)), div(half, v))
+    near_zero = half
+    if is_short(x):     # it may be infinite over the least numbers
+        scale = select(lt(u, 2.0 ** -100), full_like(x, 2.0 ** -8), full_like(x, 1.0))
+        near_zero, low = mul(half, scale), div(low, scale)
+    value = mul(mul(mul(root, div(near_zero, u)), div(half, v)), low)
     zero, inf, nan = (full_like(x, c) for c in (0.0, math.inf, math.nan))
     edge = nan
     for end, own, other in ((0.0, a, b), (1.0, b, a)):
@@ -289,7 +301,11 @@ def _slope(tol: float, a: Array, b: Array, x: Array, m: int, n: int) -> Array:
 
 def _slope_in_x(t: Array, y: Array, a: Array, b: Array, x: Array, m: int, n: int) -> Array:
     """The tangent in x by the density, whose logarithm `cumulant` differentiates."""
-    s = add(a, b)
+    density = beta_density_p.bind(a, b, x)
+    shaped: Any = match_shapes((a, b, x))
+    a, b, x = shaped
+    s, none = add(a, b), eq(density, 0.0)
+    x = select(none, full_like(x, 0.5), x)      # at an end: its logarithm may be infinite
 
     @functools.cache
     def cumulant(i: int, j: int) -> Array:
@@ -299,21 +315,39 @@ def _slope_in_x(t: Array, y: Array, a: Array, b: Array, x: Array, m: int, n: int
         total = polygamma(float(i + j - 1), s)
         return total if i and j else sub(total, polygamma(float(i + j - 1), b if j else a))
 
-    return mul(t, mul(beta_density_p.bind(a, b, x), bell(cumulant, m, n)))
+    slope = mul(density, bell(cumulant, m, n))
+    return mul(t, select(none, full_like(density, 0.0), slope))
 
 
 def _density_in_x(t: Array, p: Array, a: Array, b: Array, x: Array) -> Array:
-    slope = sub(div(sub(a, 1.0), x), div(sub(b, 1.0), sub(1.0, x)))
-    return mul(t, mul(p, slope))
+    shaped: Any = match_shapes((a, b, x))
+    a, b, x = shaped
+    total = sub(add(a, b), 1.0)
+
+    def part(own: Array, place: Array, below: Callable[[Array], Array]) -> Array:
+        """p (own - 1) / place; at the end, place 0, the density of own - 1 has its limit."""
+        one, above = full_like(own, 1.0), gt(own, 1.0)
+        limit = mul(total, below(select(above, sub(own, 1.0), one)))
+        limit = select(above, limit, full_like(limit, 0.0))
+        at_end = bitwise_and(eq(place, 0.0), ge(own, 1.0))
+        slope = mul(p, div(sub(own, 1.0), select(at_end, full_like(place, 1.0), place)))
+        return select(at_end, limit, slope)
+
+    return mul(t, sub(part(a, x, lambda a: beta_density_p.bind(a, b, x)),
+                      part(b, sub(1.0, x), lambda b: beta_density_p.bind(a, b, x))))
 
 
-def _density_in(t: Array, p: Array, own: Array, total: Array, log_x: Array) -> Array:
-    return mul(t, mul(p, add(log_x, sub(digamma(total), digamma(own)))))
+def _density_in(t: Array, p: Array, own: Array, total: Array, x: Array,
+                log_of: Callable[[Array], Array]) -> Array:
+    none = eq(p, 0.0)       # as at an end, where the logarithm may be infinite
+    log_x = log_of(select(none, full_like(x, 0.5), x))
+    slope = mul(p, add(log_x, sub(digamma(total), digamma(own))))
+    return mul(t, select(none, full_like(p, 0.0), slope))
 
 
 beta_density_p = Computed("beta_density", _density, (
-    lambda t, p, a, b, x: _density_in(t, p, a, add(a, b), log(x)),
-    lambda t, p, a, b, x: _density_in(t, p, b, add(a, b), log1p(neg(x))),
+    lambda t, p, a, b, x: _density_in(t, p, a, add(a, b), x, log),
+    lambda t, p, a, b, x: _density_in(t, p, b, add(a, b), x, lambda x: log1p(neg(x))),
     _density_in_x))
 # ∂ᵐ⁺ⁿI/∂aᵐ∂bⁿ for m + n >= 1.
 betainc_slope_p = Computed("betainc_slope", _slope, (

@@ -91,9 +91,10 @@ def scaled_log_minus(a: Array, ratio: Array, excess: Array, log_scale: Array | N
                      ) -> Array:
     """a (ln r - (r - 1)) in float32, for r = ratio, or that over a scale; excess = a (r - 1)."""
     ratio = min(ratio, full_like(a, float(dtypes.finfo(typeof(a).dtype).max)))
-    far = bitwise_or(lt(ratio, 0.5), gt(ratio, 2.0))
+    part = div(excess, a)       # a ratio over a scale may be near 1 where r is not
+    far = bitwise_or(lt(part, -0.5), gt(part, 1.0))
     change = log(ratio) if log_scale is None else sub(log(ratio), log_scale)
-    near = mul(a, log1p_minus_near(select(far, full_like(a, 0.0), div(excess, a))))
+    near = mul(a, log1p_minus_near(select(far, full_like(a, 0.0), part)))
     return select(far, sub(mul(a, change), excess), near)
 
 
@@ -101,7 +102,6 @@ def minus_deviance(a: Array, x: Array) -> Array:
     """a (ln(1+μ) - μ) with μ = x/a - 1, in float32 for all positive a and x."""
     tiny = lt(x, 2.0 ** -64)        # x/a may be no normal number
     scaled, log_scale = mul(x, 2.0 ** 64), full_like(a, 64 * math.log(2.0))
-    # Of a tiny x and a the ratio may be near 1: with a scale it is far, and the result 0 both ways.
     return scaled_log_minus(a, div(select(tiny, scaled, x), a), sub(x, a),
                             select(tiny, log_scale, full_like(a, 0.0)))
 
@@ -137,16 +137,16 @@ def _short_power_density(whole: bool, a: Array, x: Array, exponent: Array) -> Ar
     """xᵃ e⁻ˣ / Γ(a+1), and without `whole` that over x, in float32, by `minus_deviance`."""
     factor, rest = reduced_rgamma(a)
     half = exp(mul(0.5, add(exponent, rest)))
-    front = mul(half, mul(factor, 1.0 / math.sqrt(_TWICE_PI)))
+    front = mul(half, mul(factor, 1.0 / math.sqrt(_TWICE_PI)))      # at most about 0.4
     if whole:
         return mul(front, half)
     at_zero = select(lt(a, 1.0), full_like(a, math.inf), select(
         eq(a, 1.0), full_like(a, 1.0), full_like(a, 0.0)))
-    return select(ge(x, least_normal(x)), mul(front, div(half, x)), at_zero)
+    return select(ge(x, least_normal(x)), mul(half, div(front, x)), at_zero)
 
 
 def power_density(k: Array, a: Array, x: Array, exponent: Array | None = None) -> Array:
-    """xᵏ e⁻ˣ / Γ(a+1), of which k = a or a-1, for 0 < a and 0 <= x, neither infinite.
+    """xᵏ e⁻ˣ / Γ(a+1), where `k` is `a` itself or a-1, for 0 < a and 0 <= x, neither infinite.
 
     For a < 16 the square of the power of half the exponents, which neither overflows nor leaves
     the normal numbers before the result does. In float32 one formula for all a, which compiles in a
@@ -163,7 +163,7 @@ def power_density(k: Array, a: Array, x: Array, exponent: Array | None = None) -
     root = mul(sqrt(mul(_TWICE_PI, high)), exp(stirling(high)))
     above = div(exp(neg(_deviance(high, x))), root)
     over_x = select(gt(x, 0.0), div(above, x), full_like(x, 0.0))
-    return select(big, select(eq(k, a), above, over_x), below)
+    return select(big, above if k is a else over_x, below)
 
 
 class Where(NamedTuple):
@@ -239,7 +239,11 @@ def _fraction_step(tol: float, slope: bool) -> Step:
 
 def fraction(tol: float, where: Array, a: ArrayLike, x: ArrayLike, slope: bool = False
              ) -> tuple[Array, Any]:
-    """The continued fraction by Lentz's algorithm (1976), and its derivative in a."""
+    """The continued fraction by Lentz's algorithm (1976), and its derivative in a.
+
+    1 where `where` fails, and for the largest a, for which the factor before it is 0.
+    """
+    where = bitwise_and(where, lt(a, least_normal(a) ** -0.8))
     first = select(where, sub(add(x, 1.0), a), full_like(a, 1.0))
     # c = first + 0 / ..., d = 1 / first: the algorithm after its first step, with value 1 / first.
     d = reciprocal(first)
@@ -293,7 +297,7 @@ def uniform(where: Array, a: ArrayLike, x: ArrayLike, exponent: Array | None = N
     root = sqrt(mul(2.0, phi))
     eta = select(lt(mu, 0.0), neg(root), root)
     z = mul(eta, sqrt(mul(0.5, a)))
-    scale = div(exp(mul(a, minus)), sqrt(mul(_TWICE_PI, a)))
+    scale = div(exp(mul(a, minus)), mul(math.sqrt(_TWICE_PI), sqrt(a)))
     rest, in_a, in_eta = _bernoulli_sums(a, eta)
     divisor = select(centre, full_like(a, 1.0), eta)
     one = full_like(a, 1.0)
@@ -314,6 +318,8 @@ def _small_upper(where: Array, a: Array, x: Array) -> Array:
     a, x = select(where, a, half), select(where, x, half)
     minus = mul(a, polynomial_in(a, RGAMMA[1:], _SMALL))
     t = add(mul(a, log(x)), log1p(minus))
+    if is_short(x):     # a multiple of the least numbers may be 0
+        t = select(lt(a, 2.0 ** -30), mul(a, add(log(x), RGAMMA[1])), t)
     total = full_like(a, 0.0)
     for n in range(12 if is_short(x) else 20, 0, -1):
         total = mul(add(total, reciprocal(add(a, float(n)))), mul(x, -1.0 / n))
@@ -379,10 +385,12 @@ def _grad_a(tol: float, a: Array, x: Array) -> Array:
     at = regions(a, x)
     safe_a, safe_x = (select(at.inner, v, full_like(a, 1.0)) for v in (a, x))
     slope, scale = _scaled_slope(tol, at, safe_a, safe_x)
-    value = neg(mul(select(at.uniform, scale, power_density(safe_a, safe_a, safe_x)), slope))
+    density = select(at.uniform, scale, power_density(safe_a, safe_a, safe_x))
+    value = neg(mul(density, slope))
     edge = _at_edges(a, x, 0.0, 0.0, False)
     edge = select(eq(a, 0.0), full_like(a, math.nan), edge)
-    return select(at.inner, value, edge)
+    # Far out, where the density is 0, the slope may overflow.
+    return select(at.inner, select(eq(density, 0.0), neg(density), value), edge)
 
 
 def _sample_slope(tol: float, a: Array, x: Array) -> Array:
@@ -391,7 +399,9 @@ def _sample_slope(tol: float, a: Array, x: Array) -> Array:
     slope, _ = _scaled_slope(tol, at, safe_a, safe_x)
     correction = exp(stirling(max(safe_a, full_like(a, _LARGE))))
     slope = select(at.uniform, mul(correction, slope), slope)
-    value = mul(div(safe_x, safe_a), slope)
+    # Neither quotient leaves the normal numbers where the result does not.
+    both_small = lt(max(safe_a, safe_x), 1.0)
+    value = select(both_small, mul(div(safe_x, safe_a), slope), mul(safe_x, div(slope, safe_a)))
     return select(at.inner, value, _at_edges(a, x, 0.0, math.inf, True))
 
 
@@ -425,11 +435,23 @@ def _density(tol: float, a: Array, x: Array) -> Array:
 # Primitives --------------------------------------------------------------------------------------
 
 def _density_in_a(t: Array, p: Array, a: ArrayLike, x: Array) -> Array:
-    return mul(t, mul(p, sub(log(x), digamma(a))))
+    none = eq(p, 0.0)       # as at x = 0 for a > 1, where the logarithm is infinite
+    shaped: Any = match_shapes((a, x))
+    a, x = shaped
+    slope = mul(p, sub(log(select(none, full_like(p, 1.0), x)), digamma(a)))
+    return mul(t, select(none, full_like(p, 0.0), slope))
 
 
 def _density_in_x(t: Array, p: Array, a: Array, x: Array) -> Array:
-    return mul(t, mul(p, sub(div(sub(a, 1.0), x), 1.0)))
+    shaped: Any = match_shapes((a, x))
+    a, x = shaped
+    one, above = full_like(a, 1.0), gt(a, 1.0)
+    at_0 = bitwise_and(eq(x, 0.0), ge(a, 1.0))
+    # (a - 1) xᵃ⁻² / Γ(a), of which the limit for x = 0 is that of xᵃ⁻² / Γ(a - 1).
+    below = gamma_density_p.bind(select(above, sub(a, 1.0), one), x)
+    limit = sub(select(above, below, full_like(a, 0.0)), p)
+    slope = mul(p, sub(div(sub(a, 1.0), select(at_0, one, x)), 1.0))
+    return mul(t, select(at_0, limit, slope))
 
 
 def _log_distance(a: ArrayLike, x: Array) -> Array:

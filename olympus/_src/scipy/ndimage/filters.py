@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable, Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from ...base.config import enable_x64
 from ...base.docstrings import complete_docstrings, described_like
 from ...base.typing import Array, ArrayLike, DType
 from ...base.util import real_number
@@ -18,13 +19,14 @@ from ...jit.fused import fused
 from ...lax.conv import conv_general_dilated
 from ...lax.shape import rev
 from ...lax.slicing import slice_in_dim
-from ...numpy.arithmetic import maximum, minimum
+from ...numpy.arithmetic import abs as absolute, maximum, minimum
 from ...numpy.creation import asarray
-from ...numpy.elementary import exp, sqrt
+from ...numpy.elementary import exp, rint, sqrt
 from ...numpy.joining import stack
 from ...numpy.manipulation import moveaxis
 from ...numpy.padding import pad
 from ...numpy.promote import array_args, convert, to_array
+from ...numpy.selection import where
 from ...numpy.sorting import sort
 from ...types import dtypes
 from ...types.shape import canonical_axes, canonical_axis, entries, static_int
@@ -38,10 +40,31 @@ _EDGES = {"reflect": "symmetric", "grid-mirror": "symmetric", "constant": "const
 
 # Weighted neighbourhoods -------------------------------------------------------------------------
 
-def _image(name: str, x: ArrayLike) -> tuple[Array, DType]:
-    """An image in a dtype to compute with, and its own dtype."""
-    x = to_array(array_args(name, x)[0])
-    return floating(x), typeof(x).dtype
+Step: TypeAlias = Callable[[Array], Array]
+_NEAR = 2.0**-44        # relative to a sum of integers, in float64
+
+
+def _filtered(name: str, input: ArrayLike, steps: Sequence[Step]) -> Array:
+    """An image after the steps, functions of floats, in its own dtype.
+
+    Integers are SciPy's: each step computes in float64, and its result is cut off to the image's
+    dtype, modulo its range.
+    """
+    x = to_array(array_args(name, input)[0])
+    dtype = typeof(x).dtype
+    if 0 in typeof(x).shape:    # there is nothing to extend
+        return x
+    if dtypes.is_inexact(dtype):
+        return reduce(lambda x, step: step(x), steps, floating(x)).astype(dtype)
+    with enable_x64(True):
+        for step in steps:
+            x = step(x.astype(np.float64))
+            if dtypes.is_integer(dtype):
+                near = rint(x)      # the weights' rounding errors take an integer below itself
+                x = where(absolute(x - near) <= _NEAR * maximum(absolute(x), 1), near, x)
+                x = x.astype(np.int64) if dtypes.itemsize_bits(dtype) < 64 else x
+            x = x.astype(dtype)
+    return x
 
 
 Each: TypeAlias = Any     # one for each axis
@@ -107,15 +130,15 @@ def along(name: str, x: Array, weights: Array, axis: int, mode: object, cval: Ar
 
 def _one_axis(name: str, input: ArrayLike, weights: ArrayLike, axis: int, mode: str,
               cval: ArrayLike, origin: int, flipped: bool) -> Array:
-    x, dtype = _image(name, input)
     w = floating(asarray(weights))
     if typeof(w).ndim != 1:
         raise ValueError(f"{name}: weights {typeof(w)} given; a vector is required.")
     origin = static_int(origin, name, "origin")
     if flipped:     # the window's place is its mirror image's
         w, origin = rev(w, (0,)), -origin - (sizes_of(name, w)[0] + 1) % 2
-    axis = canonical_axis(axis, typeof(x).ndim, name)
-    return along(name, x, w, axis, mode, cval, origin).astype(dtype)
+    axis = canonical_axis(axis, typeof(array_args(name, input)[0]).ndim, name)
+    return _filtered(name, input, [
+        lambda x: along(name, x, convert(w, x.dtype), axis, mode, cval, origin)])
 
 
 @fused(static=("axis", "mode", "origin"))
@@ -163,17 +186,18 @@ def _origins(name: str, origin: int | Sequence[int], ndim: int) -> tuple[int, ..
 
 def _all_axes(name: str, input: ArrayLike, weights: ArrayLike, mode: object, cval: ArrayLike,
               origin: int | Sequence[int], flipped: bool) -> Array:
-    x, dtype = _image(name, input)
+    given = typeof(array_args(name, input)[0])
     w = floating(asarray(weights))
-    ndim = typeof(x).ndim
+    ndim = given.ndim
     if typeof(w).ndim != ndim:
-        raise ValueError(f"{name}: {typeof(x)} and weights {typeof(w)} given; equal ranks are "
+        raise ValueError(f"{name}: {given} and weights {typeof(w)} given; equal ranks are "
                          "required.")
     origins = [static_int(o, name, "origin") for o in _origins(name, origin, ndim)]
     if flipped:
         w = rev(w, tuple(range(ndim)))
         origins = tuple(-o - (n + 1) % 2 for o, n in zip(origins, sizes_of(name, w)))
-    return _correlated(name, x, w, mode, cval, origins).astype(dtype)
+    return _filtered(name, input, [
+        lambda x: _correlated(name, x, w, mode, cval, origins)])
 
 
 @fused(static=("mode", "origin"))
@@ -295,12 +319,14 @@ def gaussian_filter(input: ArrayLike, sigma: ArrayLike | Sequence[ArrayLike],
 @fused(static=("orders", "radii", "axes", "modes"))
 def _gaussian(x: Array, sigmas: Sequence[ArrayLike], cval: ArrayLike, *, orders: tuple[int, ...],
               radii: tuple[int, ...], axes: tuple[int, ...], modes: tuple[str, ...]) -> Array:
-    x, dtype = _image("gaussian_filter", x)
-    real = dtypes.to_real_dtype(x.dtype)
-    for axis, sigma, order, radius, mode in zip(axes, sigmas, orders, radii, modes):
-        if radius or order:
-            x = along("gaussian_filter", x, _bell(sigma, order, radius, real), axis, mode, cval, 0)
-    return x.astype(dtype)
+    def smoothed(sigma: ArrayLike, order: int, radius: int, axis: int, mode: str, x: Array
+                 ) -> Array:
+        bell = _bell(sigma, order, radius, dtypes.to_real_dtype(x.dtype))
+        return along("gaussian_filter", x, bell, axis, mode, cval, 0)
+
+    return _filtered("gaussian_filter", x, [
+        partial(smoothed, *each) for each in zip(sigmas, orders, radii, axes, modes)
+        if each[1] or each[2]])
 
 
 def gaussian_laplace(input: ArrayLike, sigma: ArrayLike | Sequence[ArrayLike], *,
@@ -349,15 +375,16 @@ def _terms(name: str, x: ArrayLike, order: int, mode: object) -> list[tuple[tupl
 def _smoothed_difference(name: str, input: ArrayLike, across: Sequence[float], axis: object,
                          mode: object, cval: ArrayLike) -> Array:
     """A difference along an axis, smoothed along the others."""
-    x, dtype = _image(name, input)
-    axis = canonical_axis(axis, typeof(x).ndim, name)
-    real = dtypes.to_real_dtype(x.dtype)
-    modes = _per_axis(name, "mode", mode, typeof(x).ndim)
+    ndim = typeof(array_args(name, input)[0]).ndim
+    place, modes = canonical_axis(axis, ndim, name), _per_axis(name, "mode", mode, ndim)
+
+    def weighted(k: int, x: Array) -> Array:
+        weights = np.array([-1, 0, 1] if k == place else across)
+        return along(name, x, asarray(weights, dtypes.to_real_dtype(x.dtype)), k, modes[k], cval, 0)
+
     # The difference comes first: the values smoothed beyond the edges are `cval`, as in SciPy.
-    for k in sorted(range(len(modes)), key=lambda k: k != axis):
-        weights = asarray(np.array([-1, 0, 1] if k == axis else across), real)
-        x = along(name, x, weights, k, modes[k], cval, 0)
-    return x.astype(dtype)
+    return _filtered(name, input, [
+        partial(weighted, k) for k in sorted(range(ndim), key=lambda k: k != place)])
 
 
 @fused(static=("axis", "mode"))
@@ -399,13 +426,17 @@ def laplace(input: ArrayLike, *, mode: str | tuple[str, ...] = "reflect",
     >>> print(olympus.scipy.ndimage.laplace(onp.array([0., 1., 4., 9.])))
     [ 1.  2.  2. -5.]
     """
-    x, dtype = _image("laplace", input)
-    if not typeof(x).ndim:
-        raise ValueError(f"laplace: {typeof(x)} given; an image of at least one axis is required.")
-    weights = asarray(np.array([1, -2, 1]), dtypes.to_real_dtype(x.dtype))
-    total: Any = sum(along("laplace", x, weights, axis, edge, cval, 0) for axis, edge in
-                     enumerate(_per_axis("laplace", "mode", mode, typeof(x).ndim)))
-    return total.astype(dtype)
+    given = typeof(array_args("laplace", input)[0])
+    if not given.ndim:
+        raise ValueError(f"laplace: {given} given; an image of at least one axis is required.")
+    modes = _per_axis("laplace", "mode", mode, given.ndim)
+
+    def curvature(x: Array) -> Array:
+        weights = asarray(np.array([1, -2, 1]), dtypes.to_real_dtype(x.dtype))
+        return reduce(operator.add, [along("laplace", x, weights, axis, edge, cval, 0)
+                                     for axis, edge in enumerate(modes)])
+
+    return _filtered("laplace", input, [curvature])
 
 
 @fused(static=("size", "axis", "mode", "origin"))
@@ -437,15 +468,21 @@ def uniform_filter(input: ArrayLike, size: int | tuple[int, ...] = 3, *,
     [[1. 1.]
      [1. 1.]]
     """
-    x, dtype = _image("uniform_filter", input)
-    axes = canonical_axes(axes, typeof(x).ndim, "uniform_filter")
+    given = typeof(array_args("uniform_filter", input)[0])
+    axes = canonical_axes(axes, given.ndim, "uniform_filter")
     sizes, origins = [_origins("uniform_filter", given, len(axes)) for given in (size, origin)]
     modes = _per_axis("uniform_filter", "mode", mode, len(axes))
-    for axis, n, place, edge in zip(axes, sizes, origins, modes):
-        n = count_of("uniform_filter", "size", n)
-        weights = asarray(np.full(n, 1 / max(n, 1)), dtypes.to_real_dtype(x.dtype))
-        x = along("uniform_filter", x, weights, axis, edge, cval, place)
-    return x.astype(dtype)
+    whole = not dtypes.is_inexact(given.dtype)      # sums, which are exact, have exact quotients
+
+    def mean(axis: int, n: int, place: int, edge: str, x: Array) -> Array:
+        weights = np.full(n, 1.0 if whole else 1 / max(n, 1))
+        out = along("uniform_filter", x, asarray(weights, dtypes.to_real_dtype(x.dtype)), axis,
+                    edge, cval, place)
+        return out / n if whole else out
+
+    return _filtered("uniform_filter", input, [
+        partial(mean, axis, count_of("uniform_filter", "size", n), place, edge)
+        for axis, n, place, edge in zip(axes, sizes, origins, modes)])
 
 
 # Order statistics --------------------------------------------------------------------------------

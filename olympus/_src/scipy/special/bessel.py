@@ -22,13 +22,15 @@ from ...lax.creation import full_like
 from ...lax.special.classical import bessel_i0e_p, bessel_i1e_p
 from ...lax.special.series import iterate
 from ...numpy.arithmetic import absolute
-from ...numpy.elementary import exp, floor, log, sqrt
+from ...numpy.elementary import exp, floor, sqrt
 from ...numpy.grids import arange
 from ...numpy.selection import where
 from ...numpy.trigonometry import bessel_i1, cos, i0 as numpy_i0, sin
 from ...types import dtypes
 from ...types.shape import static_int
-from .family import Special, apply, chebyshev, inside, nowhere, operands, outside
+from .family import (
+    Special, apply, by_format, chebyshev, inside, log_half, nowhere, operands, outside,
+)
 from .gammas import gammaln_above
 
 _J0 = (
@@ -122,7 +124,7 @@ def _pair(x: Array, order: int, second: bool) -> Array:
     value = chebyshev(u, _J1 if order else _J0)
     value = small * value if order else value
     if second:
-        value = 2.0 / math.pi * (log(0.5 * small) * value)
+        value = 2.0 / math.pi * (log_half(small) * value)
         value = value + chebyshev(u, _Y0) if order == 0 else \
             value + (small * chebyshev(u, _Y1) - 2.0 / math.pi / small)
     far = _far(large, *((_P1, _Q1) if order else (_P0, _Q0)), order)[second]
@@ -146,7 +148,7 @@ def _k(order: int, x: Array, scaled: bool) -> Array:
     near = legal & (x <= 2.0)
     small, large = inside(near, x, 1.0), inside(legal & ~near, x, 3.0)
     u = 0.5 * small * small - 1.0
-    level = log(0.5 * small)
+    level = log_half(small)
     if order:
         value = chebyshev(u, _K1) / small + level * (exp(small) * bessel_i1e_p.bind(small))
     else:
@@ -175,7 +177,8 @@ def _miller(i: Array, state: Sequence[Array], constants: Sequence[Array]
     found = where(k == n, here, found)
     even = k - 2.0 * floor(0.5 * k) == 0.0
     total = total + where(even, 2.0 * here, 0.0)
-    scale = where(absolute(below) > 2.0 ** 300, 2.0 ** -300, 1.0)
+    huge = by_format(x, 2.0 ** 300, 2.0 ** 60)
+    scale = where(absolute(below) > huge, 1.0 / huge, 1.0)
     return k > 1.0, (here * scale, below * scale, total * scale, found * scale)
 
 
@@ -188,15 +191,15 @@ def _jn(tol: float, n: Array, x: Array) -> Array:
     high = _upwards(lambda k, z, low, high: 2.0 * k / z * high - low, m, z, legal & up,
                     first, second)
     # Downwards from an order where J is nothing; 1 = J₀ + 2 J₂ + 2 J₄ + ...
-    tiny = ~up & (z < 1e-20)
+    tiny = ~up & (z < by_format(x, 1e-20, 1e-4))
     down = legal & ~up & ~tiny
     top = 2.0 * floor(0.5 * (m + 20.0 + sqrt(160.0 * m)))
-    zero = z * 0.0
+    zero, least = z * 0.0, by_format(x, 1e-290, 1e-30)
     _, last, total, found = iterate(
-        _miller, down, (zero, zero + 1e-290, zero, zero), (m, inside(down, z, 1.0), top), 200_000)
+        _miller, down, (zero, zero + least, zero, zero), (m, inside(down, z, 1.0), top), 200_000)
     low = found / (total + last)
-    least = exp(m * log(0.5 * z) - gammaln_above(m + 1.0))
-    value = where(up, high, where(tiny, least, low))
+    first = exp(m * log_half(z) - gammaln_above(m + 1.0))
+    value = where(up, high, where(tiny, first, low))
     value = where(size == 0.0, where(order == 0.0, 1.0, 0.0), value)
     odd = order - 2.0 * floor(0.5 * order) != 0.0
     value = where(odd & ((n < 0.0) ^ (x < 0.0)), -value, value)

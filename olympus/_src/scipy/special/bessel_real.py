@@ -6,6 +6,9 @@ integral (DLMF 10.32.9), which converges exponentially. I is its power series (D
 terms are all positive, and far out its asymptotic one (10.40.1). J and Y between 2 and their
 asymptotic series (10.17.3) are by Steed's two continued fractions (Barnett, Feng, Steed &
 Goldfarb, Comput. Phys. Commun. 8, 1974, 377; DLMF 10.33).
+
+In float32 I and K are their uniform expansions (DLMF 10.41.3) where ν² + x² >= 16². Their large
+factors stay exponents to the end: a product of two may be a number where they are not.
 """
 
 from __future__ import annotations
@@ -14,18 +17,24 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ...base.docstrings import complete_docstrings, described_like
 from ...base.typing import Array, ArrayLike
 from ...core.primitive import Primitive
 from ...jit.fused import fused
-from ...lax.special.series import iterate
+from ...lax.creation import full_like
+from ...lax.special.series import is_short, iterate
 from ...numpy.arithmetic import absolute, maximum, minimum, sign
 from ...numpy.elementary import copysign, exp, floor, log, sqrt
 from ...numpy.grids import arange
 from ...numpy.selection import where
 from ...numpy.trigonometry import arcsinh, cos, cosh, sin, sinh
-from .family import Special, apply, horner, inside, normal, nowhere, operands, outside
+from .family import (
+    Special, apply, by_format, horner, inside, log_half, normal, nowhere, operands, outside,
+)
 from .gammas import cos_pi, gammaln_above, sin_pi
+from .gauss import product
 
 # 1/Γ(1+μ) = even(μ²) - μ odd(μ²): its Taylor series (DLMF 5.7.1), computed with mpmath.
 _ODD = (
@@ -40,6 +49,60 @@ _TERMS = 16             # of series in x²/4 <= 1
 _ORDERS = 100_000       # orders, and steps
 _VAST = 1e150           # squares of it are finite
 _HUGE, _LOG_HUGE = 2.0 ** 300, 300.0 * math.log(2.0)
+_UNIFORM = 16.0
+_NOTHING = 1e-12        # in place of 0 in float32, where squares of its reciprocal are numbers
+# Uₖ(p) / pᵏ in p² (DLMF 10.41(ii)).
+_U = ((1 / 8, -5 / 24), (9 / 128, -77 / 192, 385 / 1152),
+      (75 / 1024, -4563 / 5120, 17017 / 9216, -85085 / 82944),
+      (3675 / 32768, -96833 / 40960, 144001 / 16384, -7436429 / 663552, 37182145 / 7962624),
+      (59535 / 262144, -67608983 / 9175040, 250881631 / 5898240, -108313205 / 1179648,
+       5391411025 / 63700992, -5391411025 / 191102976))
+
+
+# I and K in float32 ------------------------------------------------------------------------------
+
+def _uniform(nu: Array, x: Array) -> tuple[Array, Array, Array]:
+    """Factors of exp(-x) I and of exp(x) K for ν² + x² >= 16², and the exponent of the first.
+
+    The exponent of the other one is less than 0 where that of I is not.
+    """
+    least, most = minimum(nu, x), maximum(nu, x)
+    share = least / most
+    size = most * sqrt(1.0 + share * share)
+    inverse, square = 1.0 / size, (nu / size) ** 2.0
+    terms = [horner(square, coefficients) for coefficients in _U]
+    odd = inverse * (terms[0] + inverse * inverse * (terms[2] + inverse * inverse * terms[4]))
+    even = 1.0 + inverse * inverse * (terms[1] + inverse * inverse * terms[3])
+    level = nu * (nu / (size + x)) - nu * arcsinh(nu / x)
+    root = sqrt(inverse)
+    return (math.sqrt(0.5 / math.pi) * root * (even + odd),
+            math.sqrt(0.5 * math.pi) * root * (even - odd), level)
+
+
+def _grown(value: Array, level: Array) -> Array:
+    """value exp(level), whose power may leave the format where the product does not."""
+    half = exp(0.5 * level)
+    return value * half * half
+
+
+def _short_parts(nu: Array, x: Array, legal: Array) -> tuple[Array, Array, Array, Array]:
+    """(factor, exponent) of exp(-x) I and of exp(x) K in float32, for ν >= 0 and 0 < x < ∞."""
+    far = legal & ((nu >= _UNIFORM) | (x >= _UNIFORM) | (nu * nu + x * x >= _UNIFORM ** 2.0))
+    of_i, of_k, level = _uniform(inside(far, nu, 0.0), inside(far, x, _UNIFORM))
+    near = legal & ~far
+    a, z = inside(near, nu, 0.0), inside(near, x, 1.0)
+
+    def grow(i: Array, state: Sequence[Array], constants: Sequence[Array]
+             ) -> tuple[Array, tuple[Array, Array]]:
+        (term, total), (nu, x) = state, constants
+        k = i + 1.0
+        term = term * (0.25 * x * x / (k * (nu + k)))
+        return term > 1e-9 * total, (term, total + term)
+
+    one = 1.0 + 0.0 * z
+    _, total = iterate(grow, near, (one, one), (a, z), _ORDERS)
+    return (where(far, of_i, total), where(far, level, _log_least(a, z) - z),
+            where(far, of_k, _kve_near(a, z, near)), where(far, -level, 0.0))
 
 
 def _temme(mu: Array, x: Array) -> tuple[Array, Array, Array]:
@@ -78,10 +141,8 @@ def _trapezoid(i: Array, state: Sequence[Array], constants: Sequence[Array]
     return i < 77.0, (total + exp(nu * t - 2.0 * x * sinh(0.5 * t) ** 2),)
 
 
-def _kve(tol: float, v: Array, x: Array) -> Array:
-    """exp(x) K."""
-    order = absolute(v)
-    legal = normal(x) & (x > 0.0) & (x < math.inf) & (order < _ORDERS)
+def _kve_near(order: Array, x: Array, legal: Array) -> Array:
+    """exp(x) K by Temme's series or by the integral."""
     near = legal & (x <= 2.0)
     nu, z = inside(near, order, 0.25), inside(near, x, 1.0)
     n = floor(nu + 0.5)
@@ -95,18 +156,32 @@ def _kve(tol: float, v: Array, x: Array) -> Array:
         first, second = first + c * f, second + c * (p - i * f)
     small = exp(z) * _climb(1.0, n, mu, z, first, 2.0 / z * second, near)
     # ½ ∫ exp(νt - x (cosh t - 1)) dt, in steps of 0.3 widths of the peak at asinh(ν/x).
-    nu, z = inside(legal & ~near, order, 0.25), inside(legal & ~near, minimum(x, _VAST), 3.0)
+    vast = by_format(x, _VAST, 1e15)
+    nu, z = inside(legal & ~near, order, 0.25), inside(legal & ~near, minimum(x, vast), 3.0)
     peak, step = arcsinh(nu / z), 0.3 / sqrt(sqrt(z * z + nu * nu))
     large, = iterate(_trapezoid, legal & ~near, (0.0 * z,), (nu, z, peak, step), 77)
-    large = 0.5 * step * large * sqrt(_VAST / maximum(x, _VAST))     # √(π/2x) from there on
-    value = where(near, small, large)
+    large = 0.5 * step * large * sqrt(vast / maximum(x, vast))     # √(π/2x) from there on
+    return where(near, small, large)
+
+
+def _kve(tol: float, v: Array, x: Array, scaled: bool = True) -> Array:
+    """exp(x) K, or K."""
+    order = absolute(v)
+    legal = normal(x) & (x > 0.0) & (x < math.inf) & (order < _ORDERS)
+    if is_short(x):
+        z = inside(legal, x, 1.0)
+        value, level = _short_parts(inside(legal, order, 0.0), z, legal)[2:]
+        value = _grown(value, level if scaled else level - z)
+    else:
+        value = _kve_near(order, x, legal)
     edge = where((x >= 0.0) & ~normal(x), math.inf, where(x == math.inf, 0.0, math.nan))
-    return where(legal, value, edge + 0.0 * v)
+    value = where(legal, value, edge + 0.0 * v)
+    return value if scaled or is_short(x) else value * exp(where(x > 0.0, -x, 0.0))
 
 
 def _log_least(nu: Array, x: Array) -> Array:
     """ln of (x/2)^ν / Γ(1+ν)."""
-    return nu * log(0.5 * x) - gammaln_above(nu + 1.0)
+    return nu * log_half(x) - gammaln_above(nu + 1.0)
 
 
 def _ive_above(nu: Array, x: Array, legal: Array) -> Array:
@@ -148,7 +223,7 @@ def _asymptotic(far: Array, nu: Array, x: Array, sign: float) -> tuple[Array, Ar
             p = p + where(turn == 1.0, -odd, where(turn == 3.0, odd, 0.0))
             q = q + where(turn == 0.0, odd, where(turn == 2.0, -odd, 0.0))
         shrinks = (absolute(odd) < absolute(term)) | (k < 2.0 * nu)
-        return shrinks & (absolute(odd) > 1e-18), (p, q, odd)
+        return shrinks & (absolute(odd) > by_format(x, 1e-18, 1e-9)), (p, q, odd)
 
     one = 1.0 + 0.0 * x
     p, q, _ = iterate(added, far, (one, 0.0 * one, one), (nu, x), 200)
@@ -186,10 +261,14 @@ def _first_fraction(nu: Array, x: Array, active: Array) -> list[Array]:
         (h, sign, c, d), (nu, x) = state, constants
         b = 2.0 * (nu + i + 1.0) / x
         c, d = b - 1.0 / c, b - d
-        c, d = where(c == 0.0, 1e-300, c), 1.0 / where(d == 0.0, 1e-300, d)
-        return absolute(c * d - 1.0) > 1e-16, (h * (c * d), where(d < 0.0, -sign, sign), c, d)
+        c, d = where(c == 0.0, least, c), 1.0 / where(d == 0.0, least, d)
+        return (absolute(c * d - 1.0) > by_format(x, 1e-16, 1e-7),
+                (h * (c * d), where(d < 0.0, -sign, sign), c, d))
 
-    start = where(nu == 0.0, 1e-300, nu / x)
+    least = by_format(x, 1e-300, _NOTHING)
+    start = where(nu == 0.0, least, nu / x)
+    if is_short(x):
+        start = maximum(start, least)       # whose reciprocal is a number
     return iterate(step, active, (start, 1.0 + 0.0 * x, start, 0.0 * x), (nu, x), _ORDERS)[:2]
 
 
@@ -205,11 +284,11 @@ def _second_fraction(mu: Array, x: Array, active: Array) -> tuple[Array, Array]:
         size = dr * dr + di * di
         dr, di = dr / size, -di / size
         er, ei = cr * dr - ci * di, cr * di + ci * dr
-        return (absolute(er - 1.0) + absolute(ei) > 1e-16,
+        return (absolute(er - 1.0) + absolute(ei) > by_format(x, 1e-16, 1e-7),
                 (fr * er - fi * ei, fr * ei + fi * er, cr, ci, dr, di))
 
     zero = 0.0 * x
-    tiny = zero + 1e-100
+    tiny = zero + by_format(x, 1e-100, _NOTHING)
     fr, fi = iterate(step, active, (tiny, zero, tiny, zero, zero, zero), (mu, x), 400)[:2]
     return -0.5 / x - fi / x, 1.0 + fr / x
 
@@ -227,22 +306,24 @@ def _jy_middle(nu: Array, x: Array, active: Array) -> tuple[Array, Array]:
         k = nu - i
         below = k / x * j + slope
         slope = (k - 1.0) / x * below - j
-        scale = where(absolute(below) > _HUGE, 1.0 / _HUGE, 1.0)
+        huge = by_format(x, _HUGE, 2.0 ** 60)
+        scale = where(absolute(below) > huge, 1.0 / huge, 1.0)
         return i + 1.0 < n, (below * scale, slope * scale, least * scale)
 
     j, slope, least = iterate(down, active & (n > 0.0), (sign, f * sign, sign), (nu, n, x), _ORDERS)
-    f = slope / where(j == 0.0, 1e-300, j)
+    j_ = where(j == 0.0, by_format(x, 1e-300, _NOTHING), j)
+    f = slope / j_
     p, q = _second_fraction(mu, x, active)
     ratio = (p - f) / q
     first = copysign(sqrt(2.0 / (math.pi * x) / ((p - f) * ratio + q)), j)
     second = ratio * first
     slope = first * (p * ratio + q)
     y = _climb(-1.0, n, mu, x, second, mu / x * second - slope, active)
-    return first * (least / where(j == 0.0, 1e-300, j)), y
+    return first * (least / j_), y
 
 
-def _jy(v: Array, x: Array) -> tuple[Array, Array]:
-    """(J, Y) of an order of any sign for 0 < x < ∞."""
+def _jy(v: Array, x: Array, rest: Array | None = None) -> tuple[Array, Array]:
+    """(J, Y) of an order of any sign for 0 < x < ∞; `rest` is what x lacks of the argument."""
     nu = absolute(v)
     legal = (x > 0.0) & (x < math.inf) & (nu < _ORDERS)
     near, far = legal & (x <= 2.0), legal & (x > 25.0 + 0.125 * nu * nu)
@@ -252,7 +333,11 @@ def _jy(v: Array, x: Array) -> tuple[Array, Array]:
     p, q = _asymptotic(far, nu, x, 1.0)
     z, quarter = inside(far, x, 100.0), 0.5 * inside(far, nu, 0.0) + 0.25
     c, s, size = cos_pi(quarter), sin_pi(quarter), sqrt(2.0 / math.pi / z)
-    cosine, sine = cos(z) * c + sin(z) * s, sin(z) * c - cos(z) * s
+    of_cos, of_sin = cos(z), sin(z)
+    if rest is not None:
+        same, turn = cos(rest), sin(rest)
+        of_cos, of_sin = of_cos * same - of_sin * turn, of_sin * same + of_cos * turn
+    cosine, sine = of_cos * c + of_sin * s, of_sin * c - of_cos * s
     j = where(near, j, where(middle, a, size * (p * cosine - q * sine)))
     y = where(near, y, where(middle, b, size * (p * sine + q * cosine)))
     # Orders below 0 (DLMF 10.4.6): an infinite Y times 0 is 0.
@@ -280,22 +365,28 @@ def _jv(tol: float, v: Array, x: Array) -> Array:
 
 
 def _yv(tol: float, v: Array, x: Array) -> Array:
-    legal = (x > 0.0) & (x < math.inf) & (absolute(v) < _ORDERS)
+    legal = normal(x) & (x > 0.0) & (x < math.inf) & (absolute(v) < _ORDERS)
     value = _jy(inside(legal, v, 0.0), inside(legal, x, 1.0))[1]
     # Γ(-v) cos(πv) at 0, or nothing where cos is (DLMF 10.7.4).
     at_zero = where(v < 0.0, -cos_pi(v), -1.0)
-    edge = where(x == 0.0, where(at_zero == 0.0, 0.0, copysign(math.inf, at_zero)), math.nan)
+    edge = where((x >= 0.0) & ~normal(x),
+                 where(at_zero == 0.0, 0.0, copysign(math.inf, at_zero)), math.nan)
     return where(legal, value, where((x == math.inf) & (v == v), 0.0, edge + 0.0 * v))
 
 
-def _ive(tol: float, v: Array, x: Array) -> Array:
-    """exp(-|x|) I."""
+def _ive(tol: float, v: Array, x: Array, scaled: bool = True) -> Array:
+    """exp(-|x|) I; in float32 also I, for finite x."""
     size, nu = absolute(x), absolute(v)
     legal = (size > 0.0) & (size < math.inf) & (nu < _ORDERS)
     a, z = inside(legal, nu, 0.0), inside(legal, size, 1.0)
-    value = _ive_above(a, z, legal)
     s = sin_pi(a)
-    more = 2.0 / math.pi * s * exp(-2.0 * z) * _kve(tol, a, z)
+    if is_short(x):
+        value, level, of_k, level_k = _short_parts(a, z, legal)
+        value = _grown(value, level if scaled else level + z)
+        more = 2.0 / math.pi * s * _grown(of_k, level_k - (2.0 * z if scaled else z))
+    else:
+        value = _ive_above(a, z, legal)
+        more = 2.0 / math.pi * s * exp(-2.0 * z) * _kve(tol, a, z)
     value = where((v < 0.0) & (s != 0.0), value + more, value)
     value = where(legal, value, 0.0)
     return _mirrored(v, x, value, where(sin_pi(0.5 * floor(v)) == 0.0, -math.inf, math.inf))
@@ -303,15 +394,18 @@ def _ive(tol: float, v: Array, x: Array) -> Array:
 
 def _iv(tol: float, v: Array, x: Array) -> Array:
     size = absolute(x)
-    part = exp(0.5 * minimum(size, 1400.0))     # in two factors: the product may be in range
-    value = _ive(tol, v, x) * part * part
+    if is_short(x):
+        value = _ive(tol, v, x, scaled=False)
+    else:
+        part = exp(0.5 * minimum(size, 1400.0))     # in two factors: the product may be in range
+        value = _ive(tol, v, x) * part * part
     infinite = (size == math.inf) & (v == v) & ((x > 0.0) | (v == floor(v)))
     return where(infinite, where((x < 0.0) & (v != 2.0 * floor(0.5 * v)), -math.inf, math.inf),
                  value)
 
 
 def _kv(tol: float, v: Array, x: Array) -> Array:
-    return _kve(tol, v, x) * exp(where(x > 0.0, -x, 0.0))
+    return _kve(tol, v, x, scaled=False)
 
 
 def _airy_small(x: Array) -> tuple[Any, Any, Any, Any]:
@@ -331,6 +425,17 @@ def _airy_small(x: Array) -> tuple[Any, Any, Any, Any]:
             root * (at * f + slope * g), root * (at * slope_f + slope * slope_g))
 
 
+def _airy_phase(t: Array) -> tuple[Array, Array]:
+    """2/3 t**1.5 in two parts, in float32: it is an angle."""
+    root = sqrt(t)
+    square, lost = product(root, root)
+    power, rest = product(t, root)
+    rest = rest + t * ((t - square - lost) * (0.5 / root))
+    high = float(np.float32(2.0 / 3.0))
+    phase, lost = product(power, full_like(power, high))
+    return phase, lost + (power * (2.0 / 3.0 - high) + rest * high)
+
+
 def _airy(tol: float, which: Array, x: Array) -> Array:
     """Ai, Ai', Bi or Bi' as `which` is 0 to 3, by Bessel functions of order 1/3 and 2/3 (9.6)."""
     second, slope = which >= 2.0, which - 2.0 * floor(0.5 * which) == 1.0
@@ -340,15 +445,26 @@ def _airy(tol: float, which: Array, x: Array) -> Array:
 
     near = absolute(x) <= 1.0
     # Beyond 1e200 t**1.5 overflows; the phase has no digits from 1e11 on.
-    t = inside(~near & (absolute(x) < math.inf), minimum(absolute(x), 1e200), 2.0)
+    t = inside(~near & (absolute(x) < math.inf), minimum(absolute(x), by_format(x, 1e200, 1e20)),
+               2.0)
     z, nu, root = 2.0 / 3.0 * t * sqrt(t), where(slope, 2.0 / 3.0, 1.0 / 3.0), math.sqrt(3.0)
     factor = where(slope, t, sqrt(t))
-    k, i = _kve(tol, nu, z), _ive_above(nu, z, z > 0.0)
-    k, rest, part = k * exp(-z), k * exp(-2.0 * z), exp(0.5 * minimum(z, 1400.0))
-    i = (2.0 * i + root / math.pi * rest) * part * part     # I of order -ν, and of ν
+    if is_short(x):
+        z, phase_rest = _airy_phase(t)
+        i, level, k, level_k = _short_parts(nu, z, z > 0.0)
+        k, i = k * exp(level_k), 2.0 * i * exp(level)
+        rest, k = k * exp(-2.0 * z), _grown(k, -z)
+        i = _grown(i + root / math.pi * rest, minimum(z, 170.0))
+        j, y = _jy(nu, z, phase_rest)
+        far = sqrt(sqrt(t / maximum(absolute(x), t)))       # the amplitude beyond the last t
+        factor = factor * where(slope, 1.0 / far, far)
+    else:
+        k, i = _kve(tol, nu, z), _ive_above(nu, z, z > 0.0)
+        k, rest, part = k * exp(-z), k * exp(-2.0 * z), exp(0.5 * minimum(z, 1400.0))
+        i = (2.0 * i + root / math.pi * rest) * part * part     # I of order -ν, and of ν
+        j, y = _jy(nu, z)
     first = factor / (math.pi * root) * k
     right = where(second, factor / root * i, where(slope, -first, first))
-    j, y = _jy(nu, z)
     below = where(slope, -0.5, 0.5) * j - 0.5 * root * y    # J of order -ν
     left = chosen(factor / 3.0 * (j + below), factor / 3.0 * (j - below),
                   factor / root * (below - j), factor / root * (below + j))

@@ -19,7 +19,7 @@ from ...lax.special.incomplete_gamma import igamma_p, igammac_p
 from ...numpy.arithmetic import absolute, maximum, minimum
 from ...numpy.elementary import exp, floor, sqrt
 from ...numpy.selection import where
-from .family import Special, apply, inside, operands, outside
+from .family import Special, apply, by_format, inside, operands, outside
 from .gammas import beta_p
 from .inverses import beta_logit, gammainccinv_p
 
@@ -270,6 +270,9 @@ def nbdtrc(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
 
 # Student's t -------------------------------------------------------------------------------------
 
+_FAR = 1e150, 1e15      # whose square is a number, in float64 and float32
+
+
 def _stdtr(tol: float, df: Array, t: Array) -> Array:
     """I(ν/2, 1/2; ν/(ν+t²)) / 2 for t < 0, or of 1/2 and ν/2 near 0."""
     legal = (df > 0.0) & (df < math.inf) & (absolute(t) < math.inf)
@@ -281,7 +284,8 @@ def _stdtr(tol: float, df: Array, t: Array) -> Array:
     part = 0.5 * beta_value(tol, where(near, half, 0.5 * nu), where(near, 0.5 * nu, half),
                             where(near, y, x), where(near, x, y))
     # Far out the power of -ν is all: t² would overflow.
-    part = where(absolute(s) > 1e150, part * (1e150 / maximum(absolute(s), 1e150)) ** nu, part)
+    far = by_format(s, *_FAR)
+    part = where(absolute(s) > far, part * (far / maximum(absolute(s), far)) ** nu, part)
     below = where(near, 0.5 - part, part)
     value = where(s < 0.0, below, where(near, 0.5 + part, 1.0 - part))
     edge = where((df > 0.0) & (absolute(t) == math.inf), where(t > 0.0, 1.0, 0.0), math.nan)
@@ -290,7 +294,8 @@ def _stdtr(tol: float, df: Array, t: Array) -> Array:
 
 def _square(x: Array) -> Array:
     """x², which does not overflow."""
-    return where(absolute(x) < 1e150, x, 1e150) ** 2.0
+    far = by_format(x, *_FAR)
+    return where(absolute(x) < far, x, far) ** 2.0
 
 
 def _t_density(df: Array, t: Array) -> Array:

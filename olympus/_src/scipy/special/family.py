@@ -17,7 +17,7 @@ from ...core.ir import Literal
 from ...core.primitive import Primitive, Zero
 from ...core.trace import typeof
 from ...lax.families import FLOATING, Partial
-from ...lax.special.series import Computed, log1p_minus
+from ...lax.special.series import Computed, is_short, log1p_minus
 from ...numpy.arithmetic import absolute
 from ...numpy.elementary import floor, log
 from ...numpy.promote import broadcast_to, promote, to_array
@@ -67,6 +67,11 @@ def normal(x: Any) -> Array:
     return absolute(x) >= float(dtypes.finfo(x.dtype).tiny)
 
 
+def by_format(x: ArrayLike, wide: float, short: float) -> float:
+    """A bound of a formula: `wide` of the numbers of float64, `short` of float32's."""
+    return short if is_short(x) else wide
+
+
 def whole(x: ArrayLike) -> Any:
     """Whether numbers are integers."""
     return x == floor(x)
@@ -101,6 +106,11 @@ def chebyshev(y: ArrayLike, coefficients: Sequence[float]) -> Any:
     for c in coefficients[:0:-1]:
         first, second = 2.0 * y * first - second + c, first
     return y * first - second + coefficients[0]
+
+
+def log_half(x: Any) -> Array:
+    """ln(x/2); in float32 half of the least number is none."""
+    return -log(2.0 / x) if is_short(x) else log(0.5 * x)
 
 
 def log1p(x: Any) -> Array:

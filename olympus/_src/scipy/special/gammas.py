@@ -30,7 +30,8 @@ from ...numpy.selection import where
 from ...numpy.trigonometry import sin, tan
 from ...types import dtypes
 from .family import (
-    Special, apply, chebyshev, even, flat, horner, inside, log1p, nowhere, operands, outside, whole,
+    Special, apply, by_format, chebyshev, even, flat, horner, inside, log1p, nowhere, operands,
+    outside, whole,
 )
 
 _LARGE = 16.0
@@ -70,14 +71,16 @@ def cos_pi(x: Array) -> Array:
 def gamma_above(x: Array, tol: float = 0.0) -> Array:
     """Γ(x) for x > 0."""
     big = x >= _LARGE
-    low, high = outside(big, x, 1.0), minimum(inside(big, x, _LARGE), 172.0)
-    if tol > 1e-12:     # of results of 32 bits at most: a logarithm has digits enough
+    low = outside(big, x, 1.0)
+    high = minimum(inside(big, x, _LARGE), by_format(x, 172.0, 36.0))
+    # Of results of 32 bits at most a logarithm in float64 has digits enough.
+    if tol > 1e-12 and not is_short(x):
         far = _ROOT_TWICE_PI * exp((high - 0.5) * log(high) - high + stirling(high))
     else:
         power = high ** (0.5 * high - 0.25)
         far = power * exp(-high) * power * (_ROOT_TWICE_PI * exp(stirling(high)))
     value = where(big, far, 1.0 / (low * rgamma1p(low)))
-    return where(x < 171.7, value, where(x == x, math.inf, x))
+    return where(x < by_format(x, 171.7, 36.0), value, where(x == x, math.inf, x))
 
 
 def _gamma(tol: float, x: Array) -> Array:
@@ -107,7 +110,8 @@ def gammaln_above(x: Array) -> Array:
     big = x >= _LARGE
     low, high = outside(big, x, 3.0), inside(big, x, _LARGE)
     far = (high - 0.5) * log(high) - high + (_HALF_LOG_TWICE_PI + stirling(high))
-    far = where(high > 1e300, high * (log(inside(high < math.inf, high, 1e300)) - 1.0), far)
+    most = by_format(x, 1e300, 1e30)
+    far = where(high > most, high * (log(inside(high < math.inf, high, most)) - 1.0), far)
     far = where(high == math.inf, math.inf, far)
     # 1/Γ(1+a) = 1 + a r(a) near a = 0: ln Γ(1+a) = -log1p(a r(a)), and ln Γ(2+a) that + log1p(a).
     a = low - where(low < 1.5, 1.0, 2.0)

@@ -23,7 +23,7 @@ from ...numpy.arithmetic import absolute, maximum, minimum
 from ...numpy.elementary import exp, floor, log, rint, sqrt
 from ...numpy.joining import stack
 from ...numpy.selection import where
-from .family import Special, apply, even, inside, nowhere, whole
+from .family import Special, apply, by_format, even, inside, nowhere, whole
 from .gammas import digamma_of, gamma_sign, gammas
 from .hypergeometric import pole
 
@@ -45,19 +45,19 @@ def _halves(x: Array) -> tuple[Array, Array]:
     return high, x - high
 
 
-def _product(x: Array, y: Array) -> tuple[Array, Array]:
+def product(x: Array, y: Array) -> tuple[Array, Array]:
     p, (a, b), (c, d) = x * y, _halves(x), _halves(y)
     return p, ((a * c - p) + a * d + b * c) + b * d
 
 
 def _times(x: Sequence[Array], y: tuple[Array, ArrayLike]) -> tuple[Array, Array]:
-    p, e = _product(x[0], y[0])
+    p, e = product(x[0], y[0])
     return _sum(p, e + (x[0] * y[1] + x[1] * y[0]))
 
 
 def _over(x: Sequence[Array], y: Sequence[Array]) -> tuple[Array, Array]:
     q = x[0] / y[0]
-    p, e = _product(q, y[0])
+    p, e = product(q, y[0])
     return _sum(q, ((x[0] - p) - e + x[1] - q * y[1]) / y[0])
 
 
@@ -66,8 +66,9 @@ def _over(x: Sequence[Array], y: Sequence[Array]) -> tuple[Array, Array]:
 def _again(tol: float, i: Array, term: Array, total: Array, a: Array, b: Array, c: Array, x: Array
            ) -> Array:
     p, q, r = a + i, b + i, c + i
-    # Behind c + i < 0 terms grow once more.
+    # Behind c + i < 0 terms grow once more, and those of small a or b before they fall.
     turned = (p < 0.0) | (q < 0.0) | (r < 0.0) | (absolute(p * q * x) > r * (i + 1.0))
+    turned = turned | (absolute((p + 1.0) * (q + 1.0) * x) > absolute((r + 1.0) * (i + 2.0)))
     return (absolute(term) > tol * absolute(total)) | (turned & (term != 0.0))
 
 
@@ -107,8 +108,8 @@ def _gauss(tol: float, active: Array, a: Array, b: Array, c: Array, x: Array
     state = (one, zero, one, zero)
     exact = iterate(_exact_series(tol * 0.25), cancels, state, (a, b, c, x), _STEPS)
     value = where(cancels, exact[2], total)
-    # The largest term has 104 bits.
-    return value, active & ~(most <= tol * 2.0 ** 100 * absolute(value))
+    # The largest term has 104 bits, or 46.
+    return value, active & ~(most <= tol * by_format(x, 2.0 ** 100, 2.0 ** 44) * absolute(value))
 
 
 def _slope_series(tol: float) -> Any:

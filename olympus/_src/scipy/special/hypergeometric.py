@@ -62,7 +62,9 @@ def _value_step(tol: float) -> Any:
         p = a + i
         term = term * (p * x / ((b + i) * (i + 1.0)))
         total = total + term
-        again = (absolute(term) > tol * absolute(total)) | ((p < 0.0) & (term != 0.0))
+        # Terms of a small a grow before they fall.
+        grows = (p < 0.0) | (absolute((p + 1.0) * x) > absolute((b + i + 1.0) * (i + 2.0)))
+        again = (absolute(term) > tol * absolute(total)) | (grows & (term != 0.0))
         return again, (term, total, maximum(most, absolute(term)))
     return step
 

@@ -18,7 +18,7 @@ from ...numpy.elementary import copysign, exp, floor, log, rint
 from ...numpy.selection import where
 from ...numpy.trigonometry import cos, sin
 from .family import (
-    Special, apply, chebyshev, horner, inside, log1p, normal, nowhere, operands, outside,
+    Special, apply, by_format, chebyshev, horner, inside, log1p, normal, nowhere, operands, outside,
 )
 from .normal import faddeeva, gauss_p, ndtr_of
 
@@ -151,7 +151,7 @@ def _expn(tol: float, n: Array, x: Array) -> Array:
         return absolute(ratio - 1.0) > 4.0 * tol, (b, c, d, h * ratio)
 
     first = 1.0 / (v + m)
-    huge = v * 0.0 + 1e300
+    huge = v * 0.0 + by_format(v, 1e300, 1e30)
     high = exp(-v) * iterate(fraction, far, (v + m, huge, first, first), (m, v), 400)[3]
     u, k = inside(near, x, 0.5), inside(near, n, 1.0)
 

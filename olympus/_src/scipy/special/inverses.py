@@ -20,14 +20,14 @@ from ...lax.special.incomplete_beta import beta_density_p, beta_product, beta_va
 from ...lax.special.incomplete_gamma import (
     gamma_density_p, gamma_lower, gamma_upper, power_density, random_gamma_grad_p,
 )
-from ...lax.special.series import iterate
+from ...lax.special.series import is_short, iterate, least_normal
 from ...numpy.arithmetic import absolute, imag, maximum, minimum, real
 from ...numpy.elementary import exp, log, sqrt
 from ...numpy.manipulation import astype
 from ...numpy.selection import where
 from ...types import dtypes
 from ...types.shape import static_int
-from .family import Special, apply, inside, log1p, operands
+from .family import Special, apply, by_format, inside, log1p, operands
 from .gammas import gammaln_above, positive_beta
 
 _STEPS = 60
@@ -43,14 +43,19 @@ def rough_quantile(p: ArrayLike) -> Array:
 def _newton(value: Array, slope: Array, p: Array, sign: float, u: Array, old: Array
             ) -> tuple[Array, Array]:
     """(whether to go on, the next u): ln value = ln p, where ln value rises with sign u."""
-    safe = maximum(value, _LEAST)
-    step = sign * log(safe / p) * safe / maximum(slope, _LEAST)
+    least = by_format(value, _LEAST, least_normal(value))
+    safe = maximum(value, least)
+    gap = sign * log(safe / p)
+    # In float32 the least probabilities times that are none.
+    step = gap * (safe / maximum(slope, least)) if is_short(value) else \
+        gap * safe / maximum(slope, least)
     # Towards the smaller probabilities a step may be too long.
     step = minimum(step, 2.0) if sign > 0 else maximum(step, -2.0)
     # Where it underflows: onwards, by less than what may have led there, lest that be repeated.
-    lost = value < _LEAST
+    lost = value < least
     moved = where(lost, u + 0.25 * sign, u - step)
-    return lost | (absolute(step) > 1e-15 * (1.0 + absolute(u))) & (moved != old), moved
+    moves = absolute(step) > by_format(u, 1e-15, 1e-7) * (1.0 + absolute(u))
+    return lost | moves & (moved != old), moved
 
 
 def gamma_inverse(tol: float, a: Array, p: Array, q: Array) -> Array:
@@ -79,12 +84,13 @@ def gamma_inverse(tol: float, a: Array, p: Array, q: Array) -> Array:
             return again, (moved, u)
         return iterate(step, legal & side, (start, start + 1.0), (a, target), _STEPS)[0]
 
-    low = solve(lower, gamma_lower, 1.0, maximum(u, -745.0))
-    high = solve(~lower, gamma_upper, -1.0, minimum(u, 700.0))
+    low = solve(lower, gamma_lower, 1.0, maximum(u, by_format(a, -745.0, -86.0)))
+    high = solve(~lower, gamma_upper, -1.0, minimum(u, by_format(a, 700.0, 88.0)))
     # Where x is too small for the function, it is the power.
-    x = exp(where(lower, where(bound < -650.0, bound, low), high))
+    x = exp(where(lower, where(bound < by_format(a, -650.0, -80.0), bound, low), high))
     # The deviation is √a: of large a a rough quantile does, where Newton's steps are all rounding.
-    return where(legal, where(a > 1e22, a + z * sqrt(a), x), edge)
+    rough = a * cube * cube * cube if is_short(a) else a + z * sqrt(a)
+    return where(legal, where(a > by_format(a, 1e22, 1e6), rough, x), edge)
 
 
 def beta_logit(tol: float, a: Any, b: Any, p: Any, q: Any) -> Array:
@@ -96,7 +102,8 @@ def beta_logit(tol: float, a: Any, b: Any, p: Any, q: Any) -> Array:
     z = rough_quantile(target)
     # The logit has about the variance 1/a + 1/b; of small a the power x**a / (a B) is better.
     normal = log(k / l) + z * sqrt(1.0 / k + 1.0 / l)
-    power = (log(target * k) + positive_beta(k, l).logarithm()) / k
+    level = log(target) + log(k) if is_short(k) else log(target * k)
+    power = (level + positive_beta(k, l).logarithm()) / k
     low = minimum(power, -0.1)
     bound = where(power < -0.1, low - log1p(-exp(low)), 0.0)
     # Far out Newton's steps down from the normal one would be too many.
@@ -116,10 +123,12 @@ def beta_logit(tol: float, a: Any, b: Any, p: Any, q: Any) -> Array:
         again, moved = _newton(value, slope, target, 1.0, u, old)
         return again & fit, (where(fit, moved, u), u)
 
-    u = maximum(u, -690.0)
-    u = iterate(step, legal, (u, u + 1.0), (k, l, target), _STEPS)[0]
+    u = maximum(u, by_format(u, -690.0, -86.0))
+    # Of large k and l the normal logit does, where Newton's steps are all rounding.
+    active = legal & (minimum(k, l) < 1e8) if is_short(u) else legal
+    u = iterate(step, active, (u, u + 1.0), (k, l, target), _STEPS)[0]
     # Where x is too small for the function, it is the power.
-    u = where(power < -650.0, power, u)
+    u = where(power < by_format(u, -650.0, -80.0), power, u)
     edge = where((a > 0.0) & (b > 0.0) & (p == 0.0), -math.inf,
                  where((a > 0.0) & (b > 0.0) & (q == 0.0), math.inf, math.nan))
     # All the weight is at 0 where b is infinite, at 1 where a is.
@@ -249,7 +258,7 @@ def _lambertw(tol: float, z: Array, k: int) -> Array:
         one = w + 1.0
         safe = where(one == 0.0, 1e-30, one)
         d = rest / (safe - 0.5 * (w + 2.0) * rest / safe)
-        return absolute(d) > 2e-16 * absolute(w), (w - d,)
+        return absolute(d) > by_format(w, 2e-16, 1e-7) * absolute(w), (w - d,)
 
     w, = iterate(step, fine, (start,), (z,), 40)
     return where(fine, w, 0.0)

@@ -21,13 +21,14 @@ from ...lax.arithmetic import complex as make_complex
 from ...lax.barriers import stop_gradient
 from ...lax.families import COMPLEX
 from ...lax.special.classical import erf as lax_erf, erf_inv_p, erf_p
+from ...lax.special.series import is_short
 from ...numpy.arithmetic import absolute, imag, maximum, real, sign
 from ...numpy.elementary import copysign, exp, expm1, floor, log, rint, sqrt
 from ...numpy.manipulation import astype
 from ...numpy.selection import where
 from ...numpy.trigonometry import cos, sin, tan
 from ...types import dtypes
-from .family import Special, apply, horner, inside, log1p, normal, operands, outside
+from .family import Special, apply, by_format, horner, inside, log1p, normal, operands, outside
 
 _TERMS = 14
 _STEP = math.sqrt(math.pi / _TERMS)
@@ -65,7 +66,7 @@ def _erfcx(x: Array, slope: bool = False) -> Array:
     if slope:
         return 2.0 * small * pole - (4.0 * _STEP / math.pi) * total
     value = (2.0 * _STEP / math.pi) * x * total + pole
-    return where(x > 1e150, 1.0 / (_ROOT_PI * x), value)
+    return where(x > by_format(x, 1e150, 1e8), 1.0 / (_ROOT_PI * x), value)
 
 
 def _erfc(x: Array) -> Array:
@@ -154,7 +155,7 @@ def faddeeva(z: ArrayLike) -> Array:
     # i / (√π z), which is 0 at infinity.
     half_x, half_y = 0.5 * where(far, x, 1.0), 0.5 * where(far, y, 1.0)
     top = maximum(absolute(half_x), absolute(half_y))
-    top = where(top == math.inf, 1e300, top)
+    top = where(top == math.inf, by_format(top, 1e300, 1e30), top)
     u, v = half_x / top, half_y / top
     norm = (0.5 / _ROOT_PI) / top / (u * u + v * v)
     limit = where((absolute(x) == math.inf) | (y == math.inf), 0.0,
@@ -204,7 +205,11 @@ dawsn_slope_p = Special("dawsn_slope", functools.partial(_dawsn, slope=True),
 
 def _erfi(tol: float, x: Array) -> Array:
     size = absolute(x)
-    grown = _square_exp(x, 1.0) * _dawsn(tol, x) * _TO_ERF
+    if is_short(x):     # whose product may be a number where the power is none
+        half = _square_exp(x, 0.5)
+        grown = half * (half * _dawsn(tol, x) * _TO_ERF)
+    else:
+        grown = _square_exp(x, 1.0) * _dawsn(tol, x) * _TO_ERF
     return where((size < 27.0) | (x != x), grown, math.inf * sign(x))
 
 
@@ -338,13 +343,18 @@ def _ndtri(tol: float, p: Array) -> Array:
     return _ROOT_TWO * where(near, middle, tail)
 
 
+def _root_of_twice(x: Array) -> Array:
+    """√(2x); in float32 twice the largest number is none."""
+    return _ROOT_TWO * sqrt(x) if is_short(x) else sqrt(2.0 * x)
+
+
 def _ndtri_exp(tol: float, y: Array) -> Array:
     """The quantile of exp(y): Newton's method on log Φ where that is small."""
     far = y < -6.0
     level = inside(far, -y, 10.0)
-    x = sqrt(2.0 * level)
+    x = _root_of_twice(level)
     for _ in range(3):
-        x = sqrt(2.0 * (level - log(x / _DENSITY)))
+        x = _root_of_twice(level - log(x / _DENSITY))
     for _ in range(3):
         value = log(0.5 * _erfcx(x / _ROOT_TWO)) - 0.5 * x * x
         x = x + (value + level) / _mills(tol, -x)

@@ -17,19 +17,19 @@ from ...base.typing import Array, ArrayLike
 from ...core.trace import typeof
 from ...jit.fused import fused
 from ...lax.creation import full_like
-from ...lax.special.series import iterate
+from ...lax.special.series import is_short, iterate
 from ...numpy.arithmetic import absolute, maximum
 from ...numpy.elementary import copysign, sqrt
 from ...numpy.promote import promote
 from ...numpy.selection import where
 from ...numpy.trigonometry import arccos, arccosh, cos, cosh, sin, sinh
 from ...types import dtypes
-from .family import Special, apply, inside, nowhere, outside, whole
+from .family import Special, apply, by_format, inside, nowhere, outside, whole
 from .gammas import beta_of
 from .gauss import hyp2f1_of
 from .hypergeometric import hyp1f1_of
 
-_LARGE = 1e250
+_LARGE = 1e250, 2.0 ** 64       # in float64 and float32
 
 
 def _upwards(n: Array, x: Array, parameter: Array, second: Array,
@@ -38,22 +38,25 @@ def _upwards(n: Array, x: Array, parameter: Array, second: Array,
     legal = whole(n) & (n >= 0.0) & (n < 1e6)
     degree = inside(legal, n, 0.0)
     first = where(x == x, 1.0, x)
+    much, most = by_format(x, *_LARGE), by_format(x, 1e308, 3e38)
 
     def body(i: Array, state: Sequence[Array], constants: Sequence[Array]) -> Any:
         (low, high, shifts), (degree, x, parameter) = state, constants
         k = i + 1.0
         low, high = high, step(k, x, parameter, low, high)
         # One that is out of range may have a later one that is not; of the infinite the sign stays.
-        large, endless = absolute(high) > _LARGE, absolute(high) == math.inf
-        high = where(endless, copysign(1e308, high), high)
-        low, high = (where(large, v / _LARGE, v) for v in (low, high))
+        large, endless = absolute(high) > much, absolute(high) == math.inf
+        high = where(endless, copysign(most, high), high)
+        low, high = (where(large, v / much, v) for v in (low, high))
         shifts = shifts + where(endless, 2.0, where(large, 1.0, 0.0))
         return k + 1.0 < degree, (low, high, shifts)
 
     none = 0.0 * degree
     _, high, shifts = iterate(body, legal & (degree > 1.0), (first, second, none),
                               (degree, x, parameter), 1_000_000)
-    high = where(shifts > 0.0, high * _LARGE, high)
+    high = where(shifts > 0.0, high * much, high)
+    if is_short(high):      # of which one may be small
+        high, shifts = where(shifts > 1.0, high * much, high), shifts - 1.0
     high = where((shifts > 1.0) & (high != 0.0), high * math.inf, high)
     return where(legal, where(degree == 0.0, first, high), math.nan)
 
