@@ -200,6 +200,22 @@ def test_derivatives_of_extrema_of_windows_on_tpus(reduce, start):
         np.testing.assert_allclose(here(moved, x), olympus.jit(moved)(x), rtol=1e-5)
 
 
+def test_sums_of_16_bits_at_indices_are_rounded_once_on_accelerators():
+    """On TPUs they are added behind the scatter; elements that nothing is added to keep signs."""
+    x = olympus.numpy.array([-0.0, 0, 1, 256], "bfloat16")
+    places, ones = np.array([2, 3, 3, 3]), olympus.numpy.ones(4, "bfloat16")
+    for fun, wanted in ((lambda x: x.at[places].add(ones), [-0.0, 0, 2, 260]),
+                        (lambda x: x.at[places].subtract(ones), [-0.0, 0, 0, 253]),
+                        (olympus.grad(lambda x: x[places].sum()), [0, 0, 1, 3]),
+                        (olympus.grad(lambda x: x[places].sum() + (256 * x).sum()),
+                         [256, 256, 256 + 1, 260])):
+        for platform in ("tpu", "cuda"):
+            found = here(fun, x, platform=platform).astype(np.float32)
+            wanted = np.float32(olympus.numpy.array(wanted, "bfloat16"))
+            np.testing.assert_array_equal(found, wanted)
+            np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted))
+
+
 def test_kernels_of_accelerators():
     x = np.eye(3, dtype=np.float32)
     left = {"compute_left_eigenvectors": True}
@@ -269,6 +285,11 @@ def test_programs_compile_for_devices_that_are_not_here(target):
     assert compiled.memory_analysis().argument_size_in_bytes == 4 * 256**2
     assert "dot(" in compiled.as_text() or "gemm" in compiled.as_text() or (
         "convolution(" in compiled.as_text())
+    image, kernel = (olympus.ShapeDtypeStruct(shape, np.float32, sharding=here)
+                     for shape in ((1, 4, 8, 8), (4, 4, 3, 3)))
+    convolution = olympus.jit(lambda x, w: lax.conv(x, w, (1, 1), "SAME")).lower(image, kernel)
+    # cuDNN refuses to run the algorithm that XLA names where it cannot tune.
+    assert '"algo_id"' not in convolution.compile().as_text()
     mesh = topologies.make_mesh(topology, (2, 2), ("a", "b"))
     over = olympus.sharding.NamedSharding(mesh, olympus.sharding.PartitionSpec("a", "b"))
     spread = olympus.jit(lambda x: x @ x).lower(

@@ -59,8 +59,9 @@ def test_names_that_are_not_here_are_numpys_and_scipys():
 
 
 @pytest.mark.parametrize("module, name, home", [
-    ("olympus", "float32", "numpy"), ("olympus", "Tracer", "core"), ("olympus.lax", "eigh", "lax.linalg"),
-    ("olympus.numpy", "eigh", "numpy.linalg"), ("olympus.lax", "matmul", "numpy"),
+    ("olympus", "float32", "numpy"), ("olympus", "Tracer", "core"),
+    ("olympus.lax", "eigh", "lax.linalg"), ("olympus.numpy", "eigh", "numpy.linalg"),
+    ("olympus.lax", "matmul", "numpy"),
     ("olympus.nn", "logit", "scipy.special"), ("olympus.random", "logsumexp", "nn")])
 def test_a_name_of_another_public_module_is_found_there(module, name, home):
     assert hint_for(module, name) == f"use olympus.{home}.{name}"

@@ -62,7 +62,9 @@ SORTED: list[tuple[int, str, str, str]] = [
     (FROM + 1, "bool", "float32", DIGITS), (FROM, "uint16", "bfloat16", DIGITS),
     (FROM - 1, "int8", "", ""), (FROM, "int8", "", COUNTS), (FROM + 1, "uint8", "", COUNTS),
     (FROM, "int16", "", COUNTS), (FROM + 1, "uint16", "", COUNTS), (FROM, "bool", "", COUNTS),
-    (FROM, "float8_e5m2", "int32", "")]
+    (FROM, "float8_e5m2", "int32", ""),
+    # Floats as they are, and as words.
+    (2 * FROM - 1, "float32", "", DIGITS), (2 * FROM, "float32", "", DIGITS)]
 
 
 @pytest.mark.parametrize(("n", "dtype", "carried", "used"), SORTED)
@@ -78,6 +80,16 @@ def test_sorting_of_long_vectors(n: int, dtype: str, carried: str, used: str) ->
     assert taken(run, x, *rest) == [used] * bool(used)
     for found, given in zip(jit(run)(x, *rest), (x, *rest), strict=True):
         assert np.asarray(found).tobytes() == given[order].tobytes()
+
+
+@pytest.mark.parametrize("n", [16383, 16384, 16385])
+def test_sorting_of_float64_by_keys(n: int) -> None:
+    """Zeros and NaN are put back in their order; all bits stay as they were."""
+    with enable_x64(True):
+        for x in (keys(n, "float64"), np.arange(n) % 7 + 1.5, np.full(n, np.nan), np.full(n, -0.0)):
+            assert taken(onp.sort, x) == ["sort of float64 by keys"] * (n > 16383)
+            expected = x[np.argsort(x, kind="stable")]
+            assert np.asarray(jit(onp.sort)(x)).tobytes() == expected.tobytes()
 
 
 def test_sorting_by_counts_of_equal_elements_and_in_transformations() -> None:

@@ -109,6 +109,11 @@ def test_vjp_passes_references_on(jitted):
     assert (y, aux) == (12, 5)
     assert pullback(7.0) == (42, {"count": None, "factor": None, "seen": None})
     assert [refs[name][...] for name in refs] == [1, 3, 7]
+    rows = new_ref(onp.arange(6.0).reshape(2, 3))
+    mapped = olympus.vmap(lambda x, row: olympus.vjp(lambda x, row: x * row[1], x, row)[1](1.0))
+    np.testing.assert_array_equal(mapped(onp.ones(2), rows)[0], [1, 4])
+    of_part = lambda i: olympus.vjp(lambda x, part: x * part[...].sum(), 2.0, rows.at[i])[1](1.0)
+    assert (olympus.jit(of_part) if jitted else of_part)(1) == (12, None)
     total = new_ref(1.0)
     pullback.with_refs(total, olympus.ad.DontWant())(1.0)
     assert total[...] == 7

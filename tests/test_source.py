@@ -80,8 +80,8 @@ def test_a_program_whose_current_folder_was_deleted(monkeypatch):
         raise FileNotFoundError(2, "No such file or directory")
 
     program = {"olympus": olympus, "onp": onp}
-    exec(compile("f = olympus.jit(lambda x: onp.sin(x) + 1)", "in_a_deleted_folder", "exec"), program)
-    exec(compile("def g(x): return 1 if x > 0 else 0", "in_a_deleted_folder", "exec"), program)
+    for line in ("f = olympus.jit(lambda x: onp.sin(x) + 1)", "def g(x): return 1 if x > 0 else 0"):
+        exec(compile(line, "in_a_deleted_folder", "exec"), program)
     monkeypatch.setattr("os.getcwd", fail)
     assert program["f"](0.) == 1
     with pytest.raises(public.TracerBoolConversionError, match="in_a_deleted_folder:1"):

@@ -27,7 +27,7 @@ def without_references(fun: Callable[..., PyTree], primals: tuple[PyTree, ...]
 
     Unless there is nothing else, by which it could be differentiated: then the caller refuses them.
     """
-    places = Places(primals)
+    places = Places(primals, parts=True)
     if len(places.refs) in (0, places.tree.num_leaves):
         return fun, primals
 

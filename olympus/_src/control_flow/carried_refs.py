@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from ..base.typing import PyTree, Reference
 from ..control.bodies import described, leaf_names
-from ..core.cells import is_ref
+from ..core.cells import is_part, is_ref
 from ..types.tree import tree_flatten
 
 
@@ -28,14 +28,16 @@ kernels = _Kernels()
 
 
 class Places:
-    """The references in a value, by the indices of their leaves."""
+    """The references in a value, by the indices of their leaves; with `parts`, also parts of
+    references, which are leaves then.
+    """
 
     __slots__ = ("tree", "refs")
 
-    def __init__(self, value: PyTree) -> None:
-        leaves, self.tree = tree_flatten(value)
+    def __init__(self, value: PyTree, parts: bool = False) -> None:
+        leaves, self.tree = tree_flatten(value, is_part if parts else None)
         self.refs: dict[int, Reference] = {
-            i: x for i, x in enumerate(leaves) if is_ref(x)}
+            i: x for i, x in enumerate(leaves) if is_ref(x) or is_part(x)}
 
     def without(self, value: PyTree) -> PyTree:
         """The value with None in place of each reference."""

@@ -187,6 +187,11 @@ def is_ref(x: object) -> TypeGuard[Reference]:
     return type(getattr(x, "aval", None)) is RefAval
 
 
+def is_part(x: object) -> bool:
+    """Whether a value is a part of a reference, `ref.at[index]`."""
+    return hasattr(type(x), "check_whole")
+
+
 def globals_with_references(fun: FunctionType) -> list[object]:
     """The references, lists, tuples and dicts among the globals that a function's code names."""
     references, codes = [], [fun.__code__]

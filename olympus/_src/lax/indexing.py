@@ -631,13 +631,21 @@ class ScatterAdd(Scatter):
         if wide is narrow or unique_indices or _adds_few(*b.avals_in):
             return super().emit(b, x, indices, updates, dimension_numbers=dimension_numbers,
                                 unique_indices=unique_indices, **params)
-        # Each sum would be rounded, as in `reduce_sum`.
+        # Each sum would be rounded, as in `reduce_sum`. TPUs' scatter reads more where it adds to
+        # numbers, and XLA would move the sum with them into the scatter. Zeros are a broadcast.
+        apart = b.platform == "tpu" and (
+            getattr(x.owner, "name", "") != "stablehlo.broadcast_in_dim"
+            and not (narrow.tagged and b.module.places.is_unreduced(narrow)))
         avals = wide, index, update.update(dtype=wide.dtype)
         name, scalar = self.combiner, make_aval((), wide.dtype)
         (sums,) = emit_scatter(
-            b, [b.convert(x, wide)], indices, [b.convert(updates, avals[2])], avals,
+            b, [b.full(wide, -0.0) if apart else b.convert(x, wide)], indices,
+            [b.convert(updates, avals[2])], avals,
             lambda p, q: [b.op(name, [p, q], None, scalar)], dimension_numbers,
             params["indices_are_sorted"], unique_indices, params["mode"])
+        if apart:
+            sums = b.op("stablehlo.optimization_barrier", [sums], None, wide)
+            sums = b.op("stablehlo.add", [b.convert(x, wide), sums], None, wide)
         return b.convert(sums, narrow)
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable

@@ -35,7 +35,7 @@ from .attributes import (
 from .context import ModuleContext, emit_header
 from .emitter import BOOL, OWN, Block, Emitter, Mark
 from .manual import ManualAxes, groups_attr
-from .marks import FRONTEND, KEPT, ONE_KERNEL, dictionary, elsewhere, marks_of
+from .marks import KEPT, dictionary, elsewhere, marks_of
 from .platforms import PlatformOpen, rule_of
 from .recipes import has_recipes, note_recipe
 from .rule_programs import LONG, OfArrays, rule_program, staged
@@ -562,29 +562,6 @@ class Builder(Emitter):
         symbol, types = self.function(closed, name)
         return list(self.raw("func.call", [*self.dimension_args, *args],
                              {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol)}, types).results)
-
-    def one_kernel(self, xs: Sequence[IrValue], body: Body) -> list[IrValue]:
-        """Emit `body(*xs)` as a function that XLA:CPU compiles as one kernel.
-
-        Each kernel takes 10 to 15 ms to compile, however small it is. In the function, whatever
-        XLA would share among threads must be in loops, and it may use none of XLA's libraries.
-        """
-        ir, module, types = mlir.ir, self.module, [x.type for x in xs]
-        symbol = module.symbols.new(self.eqn.primitive.name)
-        fn, block = emit_header(symbol, "private", types, [], [self.loc] * len(xs), self.loc,
-                                ir.InsertionPoint(module.module.body))
-        outer, self.block = self.block, Block(ir.InsertionPoint(block))
-        try:
-            with module.aside():
-                outs = list(body(*block.arguments))
-            ir.Operation.create("func.return", [], outs, None, None, 0, self.loc, self.block.ip)
-        finally:
-            self.block = outer
-        results = [x.type for x in outs]
-        fn.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, results))
-        return list(ir.Operation.create("func.call", results, xs, {
-            "callee": ir.FlatSymbolRefAttr.get(symbol), FRONTEND: dictionary(ONE_KERNEL)}, None, 0,
-            self.loc, self.block.ip).results)
 
     def hold(self, x: IrValue, aval: ShapedArray) -> IrValue:
         """A value that XLA:CPU computes once for all readers: through a call it may not inline."""

@@ -23,11 +23,11 @@ from ..types.avals import Aval, ShapedArray, make_aval, physical_aval
 from ..types.shape import SymbolicDim
 from . import dimensions
 from .attributes import (
-    Attributes, DotNumbers, Number, attr, constant_attr, dot_numbers, element_type, i64s,
+    Attributes, Body, DotNumbers, Number, attr, constant_attr, dot_numbers, element_type, i64s,
     known_type, number_attr, pairs, tensor_type,
 )
-from .context import ModuleContext
-from .marks import FRONTEND, KEPT, dictionary
+from .context import ModuleContext, emit_header
+from .marks import FRONTEND, KEPT, ONE_KERNEL, dictionary
 from .platforms import PlatformOpen
 
 BOOL = dtypes.as_dtype(bool)
@@ -290,6 +290,29 @@ class Emitter:
             "func.call", types, xs, {
                 "callee": mlir.ir.FlatSymbolRefAttr.get(self.module.identity(tuple(types))),
                 FRONTEND: dictionary(KEPT)}, None, 0, self.loc, self.block.ip).results
+
+    def one_kernel(self, xs: Sequence[IrValue], body: Body) -> list[IrValue]:
+        """Emit `body(*xs)` as a function that XLA:CPU compiles as one kernel.
+
+        Each kernel takes 10 to 15 ms to compile, however small it is. In the function, whatever
+        XLA would share among threads must be in loops, and it may use none of XLA's libraries.
+        """
+        ir, module, types = mlir.ir, self.module, [x.type for x in xs]
+        symbol = module.symbols.new(self.eqn.primitive.name)
+        fn, block = emit_header(symbol, "private", types, [], [self.loc] * len(xs), self.loc,
+                                ir.InsertionPoint(module.module.body))
+        outer, self.block = self.block, Block(ir.InsertionPoint(block))
+        try:
+            with module.aside():
+                outs = list(body(*block.arguments))
+            ir.Operation.create("func.return", [], outs, None, None, 0, self.loc, self.block.ip)
+        finally:
+            self.block = outer
+        results = [x.type for x in outs]
+        fn.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, results))
+        return list(ir.Operation.create("func.call", results, xs, {
+            "callee": ir.FlatSymbolRefAttr.get(symbol), FRONTEND: dictionary(ONE_KERNEL)}, None, 0,
+            self.loc, self.block.ip).results)
 
     def vector(self, values: Sequence[int], dtype: DType) -> IrValue:
         """A rank-1 array of ints and dimensions."""

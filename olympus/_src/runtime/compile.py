@@ -589,7 +589,8 @@ def _compile_now(module: IrModule, context: ModuleContext, devices: tuple[Device
     try:
         with timed(context.name, log="XLA compilation"):
             return lib.compile(owner, module, devices,
-                               options={**_of_process(), **(options or {})}, host_callbacks=hosts,
+                               options={**_of_process(), **_untuned(context, devices[0]),
+                                        **(options or {})}, host_callbacks=hosts,
                                chosen_outputs=context.chosen_outputs,
                                in_this_thread=bool(context.calls.hooks))
     except lib.CompilerOptionError:
@@ -599,6 +600,12 @@ def _compile_now(module: IrModule, context: ModuleContext, devices: tuple[Device
             raise context.calls.failures.pop() from None
         raise user_error(error, f"compiling {context.name}",
                          tuple(context.calls.foreign.values())) from None
+
+
+def _untuned(context: ModuleContext, device: Device) -> CompilerOptions:
+    """For an absent GPU: XLA would name an algorithm that cuDNN refuses (jaxlib 0.11.2)."""
+    tuned = context.convolutions and device.platform == "gpu" and lib.is_absent(device)
+    return {"xla_gpu_autotune_level": 0} if tuned else {}
 
 
 def _check_module(context: ModuleContext, device: Device) -> None:

@@ -104,8 +104,10 @@ class BCOO(OLYMPUSSparse):
                  indices_sorted: bool = False, unique_indices: bool = False) -> None:
         self.data, self.indices = given_parts("BCOO", args, "data, indices")
         self.shape = canonical_shape(shape, "BCOO")
-        self.indices_sorted, self.unique_indices = bool(indices_sorted), bool(unique_indices)
-        bcoo_properties(self.data, self.indices, self.shape)
+        self.indices_sorted = bool(indices_sorted)
+        # Without sparse axes all elements have one index.
+        _, n_sparse, _, nse = bcoo_properties(self.data, self.indices, self.shape)
+        self.unique_indices = bool(unique_indices) and (n_sparse > 0 or nse < 2)
         if checked(self.indices):
             check_indices("BCOO", np.asarray(self.indices), self._info)
 
@@ -337,7 +339,7 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
 
 
 def bcoo_sort_indices(mat: BCOO) -> BCOO:
-    """A BCOO with its indices in lexicographic order; equal ones stay as they are.
+    """A BCOO with its indices in lexicographic order, padding last; equal ones stay as they are.
 
     >>> import olympus.numpy as onp
     >>> from olympus.experimental import sparse

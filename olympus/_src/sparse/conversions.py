@@ -94,6 +94,15 @@ def ordered(indices: Array) -> tuple[Array, Array]:
     return stack(columns, -1), order
 
 
+def padding_last(indices: Array, sizes: Sequence[int]) -> tuple[Array, Array, Array]:
+    """Rows of `indices`, [n, k], in lexicographic order, and those outside last, as padding.
+
+    Returns (rows, the place where each one was, whether each of `indices` is inside).
+    """
+    valid = inside(indices, sizes)
+    return *ordered(where(valid[:, None], indices, padding(sizes, indices.dtype))), valid
+
+
 def distinct(indices: Array, sizes: Sequence[int]) -> tuple[Array, Array, Array, Array]:
     """Rows of `indices`, [n, k], sorted, with padding last.
 
@@ -101,8 +110,7 @@ def distinct(indices: Array, sizes: Sequence[int]) -> tuple[Array, Array, Array,
     the first of a group); padding is in no group.
     """
     n, k = indices.shape
-    valid = inside(indices, sizes)
-    rows, order = ordered(where(valid[:, None], indices, padding(sizes, indices.dtype)))
+    rows, order, valid = padding_last(indices, sizes)
     counted = valid[order]
     first = (iota(INT32, n) == 0) & counted
     if k:
@@ -131,10 +139,11 @@ bcoo_extract_p = Defined("bcoo_extract", _extract)
 
 
 def _sort_indices(data: Array, indices: Array, *, spinfo: SparseInfo) -> tuple[Array, Array]:
-    """The stored elements in lexicographic order of their indices."""
-    n_batch = bcoo_properties(data, indices, spinfo.shape).n_batch
+    """The stored elements in lexicographic order of their indices, padding last."""
+    n_batch, n_sparse, _, _ = bcoo_properties(data, indices, spinfo.shape)
+    sizes = spinfo.shape[n_batch:n_batch + n_sparse]
     batch = indices.shape[:n_batch]
-    rows, order = batched(ordered, batch)(indices)
+    rows, order = batched(lambda i: padding_last(i, sizes)[:2], batch)(indices)
     return batched(lambda d, i: d[i], largest(batch, data.shape[:n_batch]))(data, order), rows
 
 
