@@ -13,6 +13,7 @@ import weakref
 from pathlib import Path
 
 import numpy as np
+import properties
 import pytest
 
 import olympus
@@ -27,6 +28,18 @@ from olympus.interpreters import mlir
 from olympus.lax import tan_p
 
 x3 = onp.array([0.5, 1.5, 2.5])
+
+
+@pytest.fixture(autouse=True)
+def quickly(monkeypatch):
+    """XLA compiles without optimisations: no test here is about its code."""
+    compile_, options = lib.compile, properties.unoptimised()
+
+    def compiled(*args, **kwargs):
+        return compile_(*args, **{**kwargs, "options": {**options, **(kwargs["options"] or {})}})
+
+    monkeypatch.setattr(lib, "compile", compiled)
+
 
 
 @olympus.custom_jvp
@@ -770,7 +783,7 @@ CACHES = {
     ("base/code_reads.py", "all_reads"): "code | process | 4096",
     ("base/users.py", "_of_users"): "file, module | process | 4096",
     ("base/users.py", "impure"): "name | process | 4096",
-    ("core/captures.py", "_library"): "module | process | 4096",
+    ("core/walks.py", "_library"): "module | process | 4096",
     ("control/bodies.py", "_made"): "code | process | 4096 numbers",
     ("jit/stable_key.py", "software"): "none | process | one",
     # what is under way

@@ -19,10 +19,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 #: name -> (pattern, at most so many per 10,000 words)
 TURNS = {
-    "what as a noun": (r"\bwhat (?:is|it|they|a|an|are|the|has|was|no)\b(?![^.:;]*\?)", 0.9),
-    "that of": (r"\b(?:that|those) of\b", 2.5),
-    "of which": (r"\bof (?:which|whom)\b", 0.9),
-    "is of": (r"\b(?:is|are) of\b", 0.6),
+    "what as a noun": (r"\bwhat (?:is|it|they|a|an|are|the|has|was|no)\b(?![^.:;]*\?)", 0.7),
+    "that of": (r"\b(?:that|those) of\b", 2.3),
+    "of which": (r"\bof (?:which|whom)\b", 0.8),
+    "is of": (r"\b(?:is|are) of\b", 0.4),
     "opens with Of, Else, As": (r"(?:\A|(?<=[.!?]\s))(?:Of|Else|As)\b", 0.7),
 }
 

@@ -1,7 +1,7 @@
-"""What a pass over the equations of a program looks at first: at kinds of operations, and bits.
+"""Tables by which the pass of `fences.py` decides on most equations without a call.
 
-`fences.py` has a step for each kind of operation, which takes a call or several. For most equations
-a glance at the facts about their operands is enough to note the same.
+The pass has a step, a method, for each kind of operation. For most equations a comparison of bits,
+the facts about their operands, shows that the step would fence nothing, and what it would note.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from .made import (
 )
 
 _CONSTANTS = FIXED | FOLDED     # behind a fence a value is the latter alone
-# What an elementwise operation without algebra may leave of its operands.
+# The facts about operands that may also hold of the result of an elementwise operation.
 _LASTING = FIXED | FOLDED | NARROWED | SPREAD | SIGNED
-# The facts that an operation reads, where it asks only how its operands were computed.
+# The facts for which the step of an operation looks, if it looks at nothing else.
 READ = {"clamp": SIGNED, "comparison": SIGNED, "exclusive_or": SIGNED, "extremum": SIGNED,
         "logarithm": INVERTIBLE | POWER | QUOTIENT | ROOT, "sign": SIGNED}
-# The glances at an equation: none; at its operands, of which few facts matter, or all; at one of
-# floats; at two; at those of quotients, broadcasts, extrema, negatives and powers; at arrays whose
-# elements it combines.
+# The ways to glance at an equation: not at all; at any number of operands; at one float; at two
+# operands; at the operands of quotients, broadcasts, extrema, negatives and powers; and at arrays
+# whose elements are combined.
 NONE, ANY, ONE, PAIR, QUOTIENTS, BROADCASTS, BOUNDS, NEGATIVES, POWERS, COMBINED = range(10)
 _GLANCES = {"": ANY, "broadcast": BROADCASTS, "choice": ANY, "extremum": BOUNDS,
             "integer_power": POWERS, "move": ANY, "negation": NEGATIVES, "part": ANY,
             "quotient": QUOTIENTS}
-# The facts of a result of floats whose operand has no known facts.
+# The facts about the result of an operation on one float about which nothing is known.
 ALONE = {"absolute": 0, "exponential": EXPONENTIAL, "logarithm": 0,
          "logistic": QUOTIENT,    # 1 / (1 + exp(-x))
          "root": ROOT, "sign": 0, "square": 0}
@@ -36,9 +36,11 @@ _SCALED = SCALED | SCALED << MINUS
 
 
 class Glance(NamedTuple):
-    """A kind of glance; what is noted of the result: if one of two operands is a number, or a
-    scalar; the number with which they are the other operand; what of one operand needs the step;
-    what of both together does; what of the operand beside a number does, and what passes on of it.
+    """How to glance at the equations of a primitive: `at` is the way. The result has the facts in
+    `kind`; of two operands, if one is a number or a scalar. With the number `neutral` it is the
+    other operand. The step is called if one operand has a fact in `alone`, both have one in
+    `together`, or the operand beside a number has one in `beside`; this one's facts in `passed`
+    hold of the result.
     """
 
     at: int
@@ -60,7 +62,8 @@ _PAIRS = {
     "sum": Glance(
         PAIR, SHIFTED, 0, _CONSTANTS, SCALED, _CONSTANTS | SHIFTED, SPREAD)}
 QUOTIENT_BY = _PAIRS["product"]._replace(at=QUOTIENTS)     # the glance at one by a number
-# Operations on one operand that hand on that it is repeated, and otherwise what they read of it.
+# Operations on one operand, with the facts for which their steps look; the result of a repeated
+# element is repeated as well.
 _READERS = {"exponential": MERGED, "logarithm": READ["logarithm"], "logistic": 0, "root": 0,
             "sign": READ["sign"]}
 

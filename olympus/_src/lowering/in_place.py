@@ -61,7 +61,7 @@ class Order(NamedTuple):
 
 @derived
 def replaced(closed: ClosedOlympuspr) -> frozenset[Var]:
-    """The inputs of a program of which an equation replaces a part."""
+    """The inputs of a program that an equation replaces in part."""
     pr = closed.olympuspr
     writing = {prim for prim in pr.primitives if _may_replace(prim)}
     if not writing:
@@ -75,7 +75,7 @@ def _may_replace(prim: Primitive) -> bool:
 
 
 def _taken(eqn: OlympusprEqn) -> list[Var]:
-    """The operands of which an equation replaces a part, itself or in a body."""
+    """The operands that an equation replaces in part, itself or in a body."""
     prim = eqn.primitive
     if prim.replaces:
         return variables(eqn.invars[:1])

@@ -1,4 +1,4 @@
-"""Constants that are NaN, or of which NaN is computed.
+"""Constants that are NaN, or from which NaN is computed.
 
 LLVM takes an exponential of a known NaN for undefined: it gives uninitialised memory. So operations
 are lowered as NaN whose bits it does not know, and constants are hidden.
@@ -65,7 +65,7 @@ def may_be_nan(notes: Notes, root: Atom) -> bool:
 
 
 def undefined(notes: Notes, eqn: OlympusprEqn, pairs: Iterable[tuple[Atom, Made]]) -> list[Atom]:
-    """The constants of which a call may compute NaN or a term, and those that may be NaN."""
+    """The constants from which a call may compute NaN or a term, and those that may be NaN."""
     given = {a: p for a, p in pairs if p[0] & FOLDED}
     its = {a: Constant(value_of(p), p[0] & CONSTANT > 0 and is_finite(notes, a, p))
            for a, p in given.items()}

@@ -57,7 +57,7 @@ class Notes:
 
     @functools.cached_property
     def before_functions(self) -> Set[int]:
-        """The equations before the last elementwise one of many instructions, by identity."""
+        """The ids of the equations before the last elementwise one of many instructions."""
         eqns = self.pr.eqns
         last = max([i for i, eqn in enumerate(eqns)
                     if eqn.primitive.elementwise and eqn.primitive.pace >= 1], default=0)
@@ -82,12 +82,14 @@ class Notes:
         return self.made.get(atom, UNKNOWN)
 
     def those(self, atoms: Iterable[Atom], kinds: int) -> list[Atom]:
-        """Those operands that operations of some kinds computed."""
+        """The operands that have one of some facts."""
         get = self.made.get
         return [a for a in atoms if type(a) is not Literal and get(a, UNKNOWN)[0] & kinds]
 
     def joined(self, atoms: Iterable[Atom]) -> Made:
-        """The kinds of all operands, and those that all of them have; a number that all have."""
+        """The facts about any operand, those of `ALIKE` only if they hold of all; and the number
+        of those in `MERGED`, if it is the same for all.
+        """
         every, some, of, get = ALIKE, 0, UNKNOWN, self.made.get
         for atom in atoms:
             if type(atom) is not Literal:
@@ -100,13 +102,13 @@ class Notes:
         return some & ~(ALIKE | CONSTANT) | every, of[1]
 
     def note_same(self, eqn: OlympusprEqn, made: Made) -> None:
-        """Note that the result is an operand."""
+        """Note that the result of an equation is an operand, computed as `made`."""
         if made[0]:
             self.made[eqn.outvars[0]] = made
 
     def note(self, eqn: OlympusprEqn, kind: int = 0, bits: int | None = None) -> None:
-        """Note how the result of an elementwise operation was computed, if that may matter; `bits`
-        are those of its operands together.
+        """Note the facts about the result of an elementwise operation, if there are any; `bits`
+        are those of its operands, joined.
         """
         out = eqn.outvars[0]
         if bits is None:
@@ -125,9 +127,7 @@ class Notes:
         self.made.update(dict.fromkeys(eqn.outvars, (bits, number)))
 
     def note_scaled(self, eqn: OlympusprEqn, made: Made, number: Number) -> None:
-        """Note a product or quotient of a value and a constant; XLA may know its other
-        constants.
-        """
+        """Note that the result is a value, computed as `made`, times a number; None is unknown."""
         if number == 1:
             self.note_same(eqn, made)
             return
@@ -141,7 +141,7 @@ class Notes:
         self.made[eqn.outvars[0]] = known | bits & FACTORS | SCALED, number
 
     def note_shifted(self, eqn: OlympusprEqn, made: Made, number: Number) -> None:
-        """Note a sum of a value and a constant; XLA may know its other constants."""
+        """Note that the result is a value, computed as `made`, plus a number; None is unknown."""
         if number == 0:
             self.note_same(eqn, made)
             return
@@ -154,7 +154,7 @@ class Notes:
         self.made[eqn.outvars[0]] = known | SHIFTED, number
 
     def entry(self, eqn: OlympusprEqn) -> Fences:
-        """The fences of an equation, the last ones of the plan."""
+        """The fences of the equation at which the pass is, which are the last of the plan."""
         if not self.fences or self.fences[-1].eqn is not eqn:
             self.fences.append(Fences(eqn, [], [], eqn))
         return self.fences[-1]
@@ -170,7 +170,7 @@ class Notes:
 
     def lower_as(self, eqn: OlympusprEqn, primitive: Primitive, *operands: Atom,
                   params: Params | None = None) -> None:
-        """Lower another operation in the place of an equation."""
+        """Lower an operation in the place of an equation, unless its result is yet to be summed."""
         if is_term(eqn.outvars[0].aval):
             return
         entry = self.entry(eqn)

@@ -1,8 +1,8 @@
-"""What XLA may compute within a function, or a body, of the constants that it is given.
+"""The values that XLA may compute within a function or a body that is given constants.
 
-`fences.py` sees each program by itself: what a function computes of its arguments is known to XLA
-where these are constants at a call. A NaN that arises there is undefined to LLVM's exponentials;
-a 0 that is added is dropped, and with it the sign of the other term.
+`fences.py` plans each program by itself, but XLA also looks into calls: where the arguments are
+constants, it computes the function's values when it compiles. LLVM's exponentials are undefined for
+a NaN that arises so; an added 0 is dropped, and with it the sign of the other term.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from .made import number_of
 
 
 class Constant(NamedTuple):
-    """A value that XLA knows: its number, if it is one for all elements and this module knows it;
-    whether it is finite; whether it is an argument; whether it is computed of any.
+    """A value that XLA knows. `number` is that of all elements, None if they differ or are not
+    known here; `argument` and `ours` tell whether it is an argument, and computed from one.
     """
 
     number: Number
@@ -33,15 +33,15 @@ class Constant(NamedTuple):
 
 Constants: TypeAlias = tuple[Constant | None, ...]
 _CLOSED_OVER = Constant(None, argument=False, ours=False)
-# Results of finite operands that may be infinite.
+# Kinds of operations whose results may be infinite though their operands are finite.
 _INFINITE = {"exponential", "logarithm", "power", "quotient", "root", "integer_power"}
 _RESULTS: dict[str, Callable[[complex, complex], Number]] = {
     "difference": operator.sub, "product": operator.mul, "quotient": ratio, "sum": operator.add}
 
 
 class Within(NamedTuple):
-    """Whether a NaN may arise of constants or what is computed of them be added, and the results
-    that XLA knows.
+    """`harmful`: a NaN may arise from constants, or a value computed from them that may be 0 is
+    added to another one. `results`: the constants that XLA finds for the results.
     """
 
     harmful: bool
@@ -50,7 +50,7 @@ class Within(NamedTuple):
 
 @derived
 def within(closed: ClosedOlympuspr, given: Constants) -> Within:
-    """What XLA may compute of constant arguments; None for others."""
+    """What XLA may compute of a program's arguments; `given` has their constants."""
     pr = closed.olympuspr
     known: dict[Atom, Constant] = dict.fromkeys(pr.constvars, _CLOSED_OVER)
     known.update((v, c) for v, c in zip(pr.invars, given, strict=True) if c is not None)
