@@ -5,7 +5,9 @@ XLA:CPU simplifies as if floats were real numbers and integers had no bounds
 `a / (b * c)`, `x * 1e20 * 1e20` for `x * inf`, a quotient by a repeated scalar for a product with
 its reciprocal, and the square of an integer for a number that is not negative. Each rewriting needs
 two operations that follow each other; an `optimization_barrier` between them, a *fence*, stops it.
-XLA drops barriers before it fuses, so the kernels stay as they were.
+XLA:CPU drops barriers before it fuses, so the kernels stay as they were. XLA on accelerators has the
+same rewritings, and fuses nothing across a barrier: a fence of floats is a choice there, which is
+fused (`Emitter._behind_fence`).
 
 One pass over a program, before it is lowered, notes of each value how it was computed, where that
 matters to what may read it, and finds the equations that may be the second of such a pair. It
