@@ -25,9 +25,13 @@ def without_references(fun: Callable[..., PyTree], primals: tuple[PyTree, ...]
                        ) -> tuple[Callable[..., PyTree], tuple[PyTree, ...]]:
     """The function and its arguments with None in place of references, which it gets all the same.
 
-    Unless there is nothing else, by which it could be differentiated: then the caller refuses them.
+    Unless there is nothing else, by which it could be differentiated, or they cannot be flattened:
+    then the caller refuses them.
     """
-    places = Places(primals, parts=True)
+    try:
+        places = Places(primals, parts=True)
+    except (RecursionError, ValueError):
+        return fun, primals
     if len(places.refs) in (0, places.tree.num_leaves):
         return fun, primals
 
