@@ -25,7 +25,8 @@ class Plan(NamedTuple):
     """The fences of a program, in the order of its equations, the results that a caller reads
     through a fence, the values that are held in memory besides, and the constants that are hidden
     in memory, with literals in whose place they are. For callers: in which ways arguments are read;
-    each result's number, if it is a constant, and whether it is a narrowed integer.
+    each result's number, if it is a constant, and whether it is a narrowed integer. `harmless` are
+    the values that only CPUs, where fences are free, put behind one.
     """
 
     fences: Sequence[Fences]
@@ -35,6 +36,17 @@ class Plan(NamedTuple):
     reads: int
     numbers: Sequence[Number]
     narrowed: Sequence[bool]
+    harmless: Set[Atom] = frozenset()
+
+    def for_accelerators(self) -> Plan:
+        """The plan without fences of `harmless` values, and of scalars as divisors: XLA:CPU alone
+        multiplies by their reciprocals.
+        """
+        free = self.harmless
+        return self._replace(
+            fences=[step._replace(whole=[v for v in step.whole if v not in free], repeated=[])
+                    for step in self.fences],
+            results=[v for v in self.results if v not in free])
 
     def held_of(self, pr: Olympuspr, results: Sequence[int]) -> Set[Atom]:
         """The values to hold, also for a caller that wants these results to be."""

@@ -5,9 +5,9 @@ XLA:CPU simplifies as if floats were real numbers and integers had no bounds
 `a / (b * c)`, `x * 1e20 * 1e20` for `x * inf`, a quotient by a repeated scalar for a product with
 its reciprocal, and the square of an integer for a number that is not negative. Each rewriting needs
 two operations that follow each other; an `optimization_barrier` between them, a *fence*, stops it.
-XLA:CPU drops barriers before it fuses, so the kernels stay as they were. XLA on accelerators has the
-same rewritings, and fuses nothing across a barrier: a fence of floats is a choice there, which is
-fused (`Emitter._behind_fence`).
+XLA:CPU drops barriers before it fuses, so the kernels stay as they were. XLA on accelerators has
+the same rewritings, and fuses nothing across a barrier: a fence of floats is a choice there, which
+is fused (`Emitter._behind_fence`), and only values of harmful kinds get one.
 
 One pass over a program, before it is lowered, notes of each value how it was computed, where that
 matters to what may read it, and finds the equations that may be the second of such a pair. It
@@ -38,7 +38,7 @@ from .glances import (
 from .instead import GivenHidden
 from .known_numbers import is_infinite, is_nan
 from .made import (
-    COMPUTED, CONSTANT, CONSTANTS, COPIES, DIVIDED, DIVISORS, FENCED, FIXED, FOLDED, GIVEN,
+    COMPUTED, CONSTANT, CONSTANTS, COPIES, DIVIDED, DIVISORS, FENCED, FIXED, FOLDED, GIVEN, HARMFUL,
     NARROWED, NEGATIVE, QUOTIENT, REAL, REPEATED, SCALED, SPREAD, SPREAD_CONSTANT, SPREADS, UNKNOWN,
     is_integer, is_zero, value_of,
 )
@@ -56,7 +56,12 @@ def plan_of(closed: ClosedOlympuspr, module: ModuleContext) -> Plan:
     if not module.fences:
         return _NOTHING
     nested = closed is not module.fenced_from
-    return _plan(closed, nested)
+    return (_accelerators_plan if module.fences_by_choice else _plan)(closed, nested)
+
+
+@derived
+def _accelerators_plan(closed: ClosedOlympuspr, nested: bool) -> Plan:
+    return _plan(closed, nested).for_accelerators()
 
 
 @derived
@@ -191,7 +196,8 @@ class _Pass(Notes):
     def _planned(self) -> Plan:
         """The plan; of a function or body, whose results anything may read, also for callers."""
         if not self.nested:
-            return Plan(self.fences, (), frozenset(self.held), self.constant_vars, 0, (), ())
+            return Plan(self.fences, (), frozenset(self.held), self.constant_vars, 0, (), (),
+                        self.harmless)
         results = self.pr.outvars
         narrowed = self.those(results, NARROWED)
         if self.reads & MASKED:    # the next iteration may read them
@@ -199,9 +205,11 @@ class _Pass(Notes):
         self.read(RETURNED, *results)
         behind = [*self.those(results, FENCED),
                   *(v for v in results if type(v) is not Literal and v in self.rounded)]
+        self.harmless.update(
+            [v for v in behind if not self.of(v)[0] & HARMFUL and v not in self.rounded])
         return Plan(self.fences, behind, frozenset(self.held),
                     self.constant_vars, self.reads, [value_of(self.of(v)) for v in results],
-                    [v in narrowed for v in results])
+                    [v in narrowed for v in results], self.harmless)
 
     def _call(self, eqn: OlympusprEqn) -> None:
         """Calls, and operations that are several: their operands and results may be anything.
@@ -212,7 +220,7 @@ class _Pass(Notes):
         prim, operands, outs = eqn.primitive, eqn.invars, eqn.outvars
         if is_constant(self, eqn):
             return
-        self.fence(eqn, *self.those(operands, FENCED))
+        self.fence_on_cpus(eqn, *self.those(operands, FENCED))
         self.constants = True
         plans = [_plan(body, True) for body in prim.bodies(eqn.params)
                  if type(body) is ClosedOlympuspr]
@@ -239,7 +247,7 @@ class _Pass(Notes):
             self.fences[-1] = entry._replace(lowered=entry.lowered.replace(primitive=GivenHidden(
                 prim, frozenset([i for i, a in enumerate(operands) if a in computed]))))
         if reads & (ADDED | SUBTRACTED):
-            self.fence(eqn, *[a for a, p in given if p[0] & FOLDED and value_of(p) is None
+            self.fence_on_cpus(eqn, *[a for a, p in given if p[0] & FOLDED and value_of(p) is None
                                and self.inexact[a.aval]])
         narrowed = self.those(operands, NARROWED)
         integers = [v for v in outs if is_integer(v.aval)]

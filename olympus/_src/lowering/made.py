@@ -38,6 +38,9 @@ MERGED = ALL | ALL << MINUS
 FENCED = MERGED & ~(NARROWED | NARROWED << MINUS)      # held in memory are integers narrowed
 # Divisors that XLA moves into the dividend, or takes the reciprocal of.
 DIVISORS = EXPONENTIAL | POWER | QUOTIENT | REPEATED | SPREAD | FIXED
+# Kinds whose merging does harm to ordinary numbers.
+HARMFUL = INVERTIBLE | POWER | QUOTIENT | ROOT
+HARMFUL |= HARMFUL << MINUS
 SIGNED = CLAMPED | UNSIGNED      # operations that read the sign of integers
 ALIKE = FIXED | FOLDED | SPREAD           # what all operands have to be for the result to be it
 # The facts that a product by a constant keeps, since constants may be merged to 1.

@@ -20,14 +20,14 @@ from .constants import add_zero, hide, is_constant, is_known
 from .glances import ALONE, READ
 from .instead import plus_zero_p
 from .known_numbers import (
-    converted, has_no_reciprocal, has_reciprocals, is_infinite, is_joint, is_nan, is_safe, ratio,
-    size,
+    Number, converted, has_no_reciprocal, has_reciprocals, is_infinite, is_joint, is_moderate,
+    is_nan, is_safe, ratio, size,
 )
 from .made import (
     ALIKE, ALL, CLAMPED, COMPUTED, CONSTANT, DIVIDED, DIVISORS, EXPONENTIAL, FENCED, FIXED, FOLDED,
-    INVERTIBLE, MERGED, MINUS, NARROWED, NEGATED, POWER, QUOTIENT, REAL, REPEATED, SCALED, SHIFTED,
-    SIGNED, SPREAD, UNKNOWN, UNSIGNED, Made, is_one, is_single, is_zero, may_be_zero, negated,
-    value_of,
+    HARMFUL, INVERTIBLE, MERGED, MINUS, NARROWED, NEGATED, POWER, QUOTIENT, REAL, REPEATED, SCALED,
+    SHIFTED, SIGNED, SPREAD, UNKNOWN, UNSIGNED, Made, is_one, is_single, is_zero, may_be_zero,
+    negated, value_of,
 )
 from .nan_constants import is_made_nan
 from .notes import ADDED, MASKED, SUBTRACTED, Notes
@@ -38,7 +38,7 @@ def product(notes: Notes, eqn: OlympusprEqn) -> None:
     out = eqn.outvars[0]
     aval = out.aval
     if not notes.inexact[aval]:
-        notes.note(eqn, UNSIGNED if x is y else 0)
+        notes.note(eqn, UNSIGNED if x is y and dtypes.iinfo(aval.dtype).min else 0)
         return
     p, q = notes.of(x), notes.of(y)
     if (p[0] | q[0]) & FOLDED and is_known(notes, eqn, p, q, operator.mul):
@@ -49,7 +49,7 @@ def product(notes: Notes, eqn: OlympusprEqn) -> None:
         x, y, p, q = y, x, q, p
     if q[0] & FIXED:
         if p[0] & SCALED and not is_safe(p[1], value_of(q), aval.dtype):
-            notes.fence(eqn, x)
+            _fence_scaled(notes, eqn, x, p[1], value_of(q))
             p = p[0] & ALIKE, None
         notes.note_scaled(eqn, p, value_of(q))
         return
@@ -58,11 +58,12 @@ def product(notes: Notes, eqn: OlympusprEqn) -> None:
         unknown = notes.constants and (p[1] is None or q[1] is None)
         repeated = (p[0] | q[0]) & (REPEATED | SPREAD)    # XLA computes it once, as a scalar
         if unknown or repeated or is_single(x.aval.shape) or is_single(y.aval.shape):
-            notes.fence(eqn, x)     # (x * c) * (y * d): x * y may be infinite
+            # (x * c) * (y * d): x * y may be infinite
+            _fence_scaled(notes, eqn, x, p[1], q[1])
     elif p[0] & SCALED and _is_repeated(y, q, aval):
-        notes.fence(eqn, x)         # XLA multiplies the scalar with the constant
+        _fence_scaled(notes, eqn, x, p[1])      # XLA multiplies the scalar with the constant
     elif q[0] & SCALED and _is_repeated(x, p, aval):
-        notes.fence(eqn, y)
+        _fence_scaled(notes, eqn, y, q[1])
     if p[0] & q[0] & EXPONENTIAL:
         bits = EXPONENTIAL         # of the sum
         if aval.dtype.itemsize == 2:
@@ -70,6 +71,17 @@ def product(notes: Notes, eqn: OlympusprEqn) -> None:
     if x.aval.shape != y.aval.shape:
         bits |= SCALED             # a scalar may be computed from constants
     notes.note(eqn, bits)
+
+
+def _fence_scaled(notes: Notes, eqn: OlympusprEqn, x: Atom, *numbers: Number) -> None:
+    """Fence a product with a number, before one with another, or with unknown numbers; on
+    accelerators only if a number is known to be a large part of the format's range, or 0.
+    """
+    large = None not in numbers and not all(is_moderate(n, x.aval.dtype) for n in numbers)
+    if large:
+        notes.fence(eqn, x)
+    else:
+        notes.fence_on_cpus(eqn, x, harmful=0)
 
 
 def quotient(notes: Notes, eqn: OlympusprEqn) -> None:
@@ -100,11 +112,14 @@ def quotient(notes: Notes, eqn: OlympusprEqn) -> None:
             notes.made[out] = bits | QUOTIENT, number
         return
     # Of a number that may be known XLA takes the reciprocal, but on CPUs.
-    if p[0] & (QUOTIENT | SCALED if q[0] & FIXED else QUOTIENT):
+    if p[0] & QUOTIENT:
         notes.fence(eqn, x)
         p = UNKNOWN
+    elif p[0] & SCALED and q[0] & FIXED:
+        _fence_scaled(notes, eqn, x, p[1])
+        p = UNKNOWN
     if q[0] & DIVISORS:
-        notes.fence(eqn, y)
+        notes.fence_on_cpus(eqn, y, harmful=EXPONENTIAL | HARMFUL)
     elif y.aval.shape != aval.shape and y not in notes.hidden and y not in notes.fenced:
         notes.entry(eqn).repeated.append(y)
         notes.hidden.add(y)
@@ -144,7 +159,7 @@ def _term(notes: Notes, eqn: OlympusprEqn, sign: int) -> None:
                 notes.made[out] = bits, None
             return
         # What XLA computes of constants may be 0.
-        notes.fence(eqn, *[a for a, made in ((x, p), (y, q)) if (
+        notes.fence_on_cpus(eqn, *[a for a, made in ((x, p), (y, q)) if (
             may_be_zero(made) and (a is y or sign > 0))])
         p, q = notes.of(x), notes.of(y)
         if q[1] is not None and sign < 0:
@@ -156,13 +171,15 @@ def _term(notes: Notes, eqn: OlympusprEqn, sign: int) -> None:
     if q[0] & FIXED:
         if p[0] & SHIFTED and not (turned and sign < 0) and (
                 not is_joint(p[1], value_of(q), aval.dtype)):
-            notes.fence(eqn, x)
+            known = p[1] is not None and value_of(q) is not None
+            (notes.fence if known else notes.fence_on_cpus)(eqn, x)
             p = p[0] & ALIKE, None
         notes.note_shifted(eqn, p, value_of(q))
         return
     if sign > 0 and p[0] & q[0] & SCALED and (
             p[1] == q[1] or p[1] is None or q[1] is None):
-        notes.fence(eqn, x)     # x * c + y * c, c a power of 2
+        # x * c + y * c, c a power of 2
+        (notes.fence_on_cpus if None in (p[1], q[1]) else notes.fence)(eqn, x)
     notes.note(eqn, SHIFTED if x.aval.shape != y.aval.shape else 0)
 
 
@@ -176,7 +193,7 @@ def square(notes: Notes, eqn: OlympusprEqn) -> None:
         return
     if inexact and p[0] & (SCALED | SCALED << MINUS) and (
             is_single(aval.shape) or p[1] is None or p[0] & (REPEATED | SPREAD)):
-        notes.fence(eqn, x)
+        _fence_scaled(notes, eqn, x, p[1])
     notes.note(eqn, QUOTIENT if power < 0 else 0 if inexact or power % 2 else UNSIGNED)
 
 

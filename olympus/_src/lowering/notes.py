@@ -12,8 +12,8 @@ from ..core.primitive import Primitive
 from .fence_plan import Fences
 from .known_numbers import Inexact, Number, Reciprocals, repeated_number, size
 from .made import (
-    ALIKE, CONSTANT, CONSTANTS, FACTORS, FIXED, FOLDED, GIVEN, KNOWN, MERGED, NARROWED, SCALED,
-    SHIFTED, SIGNED, SPREAD, UNKNOWN, Made, is_term, number_of,
+    ALIKE, CONSTANT, CONSTANTS, FACTORS, FIXED, FOLDED, GIVEN, HARMFUL, KNOWN, MERGED, NARROWED,
+    SCALED, SHIFTED, SIGNED, SPREAD, UNKNOWN, Made, is_term, number_of,
 )
 
 # The ways in which a program reads its arguments, as bits: as terms of sums, from which differences
@@ -35,6 +35,7 @@ class Notes:
         self.moved: dict[Atom, Atom] = {}   # values of `made` -> the values with the same elements
         self.fences: list[Fences] = []
         self.fenced: set[Atom] = set()
+        self.harmless: set[Atom] = set()    # those of `fenced` that accelerators need not fence
         self.hidden: set[Atom] = set()      # scalars, where they are repeated
         self.constant_vars: dict[Var, Literal | None] = {}
         self.inexact, self.reciprocals = Inexact(), Reciprocals()
@@ -167,6 +168,14 @@ class Notes:
                 self.fenced.add(atom)
                 if bits := self.made.pop(atom, UNKNOWN)[0] & (FOLDED | NARROWED):
                     self.made[atom] = bits, None
+
+    def fence_on_cpus(self, eqn: OlympusprEqn, *atoms: Atom, harmful: int = HARMFUL) -> None:
+        """Fence operands, though merging might do no harm: accelerators, where a fence costs, have
+        none unless an operand is of a `harmful` kind.
+        """
+        self.harmless.update([a for a in atoms if type(a) is not Literal and a not in self.fenced
+                              and not self.of(a)[0] & harmful and self.inexact[a.aval]])
+        self.fence(eqn, *atoms)
 
     def lower_as(self, eqn: OlympusprEqn, primitive: Primitive, *operands: Atom,
                   params: Params | None = None) -> None:
