@@ -111,7 +111,7 @@ def quotient(notes: Notes, eqn: OlympusprEqn) -> None:
             bits, number = notes.of(out)
             notes.made[out] = bits | QUOTIENT, number
         return
-    # Of a number that may be known XLA takes the reciprocal, but on CPUs.
+    # XLA takes the reciprocal of a number that it may know, but on CPUs.
     if p[0] & QUOTIENT:
         notes.fence(eqn, x)
         p = UNKNOWN

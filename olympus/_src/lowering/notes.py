@@ -171,7 +171,7 @@ class Notes:
 
     def fence_on_cpus(self, eqn: OlympusprEqn, *atoms: Atom, harmful: int = HARMFUL) -> None:
         """Fence operands, though merging might do no harm: accelerators, where a fence costs, have
-        none unless an operand is of a `harmful` kind.
+        one only for an operand with a `harmful` kind.
         """
         self.harmless.update([a for a in atoms if type(a) is not Literal and a not in self.fenced
                               and not self.of(a)[0] & harmful and self.inexact[a.aval]])

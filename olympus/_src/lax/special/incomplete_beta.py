@@ -260,7 +260,7 @@ def beta_value(tol: float, a: Array, b: ArrayLike, x: Array, y: Array | None = N
     part = mul(mul(mul(root, exp(power_of_e)), factor), low)
     value = select(close, near_one, select(swap, sub(1.0, part), part))
     value = select(uniform, expanded, value)
-    # The factor a of the density may underflow. The terms left out are of order a ln x.
+    # The factor a of the density may underflow. The omitted terms have order a ln x.
     value = select(lt(a, least_normal(a) ** 0.7), div(b, add(a, b)), value)
     return select(inside, value, _at_edges(a, b, x, y))
 
