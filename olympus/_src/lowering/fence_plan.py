@@ -38,16 +38,6 @@ class Plan(NamedTuple):
     narrowed: Sequence[bool]
     harmless: Set[Atom] = frozenset()
 
-    def for_accelerators(self) -> Plan:
-        """The plan without fences of `harmless` values, and of scalars as divisors: XLA:CPU alone
-        multiplies by their reciprocals.
-        """
-        free = self.harmless
-        return self._replace(
-            fences=[step._replace(whole=[v for v in step.whole if v not in free], repeated=[])
-                    for step in self.fences],
-            results=[v for v in self.results if v not in free])
-
     def held_of(self, pr: Olympuspr, results: Sequence[int]) -> Set[Atom]:
         """The values to hold, also for a caller that wants these results to be."""
         if True not in self.narrowed:

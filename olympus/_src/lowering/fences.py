@@ -30,12 +30,12 @@ from typing import TYPE_CHECKING
 from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, derived
 from . import merging
 from .constants import hide, is_constant
-from .fence_plan import Plan
+from .fence_plan import Fences, Plan
 from .glances import (
     ALONE, ANY, BROADCASTS, COMBINED, NEGATIVES, ONE, PAIR, POWERS, QUOTIENT_BY, QUOTIENTS, READ,
     Glances,
 )
-from .instead import GivenHidden
+from .instead import GivenHidden, PlusZero
 from .known_numbers import is_infinite, is_nan
 from .made import (
     COMPUTED, CONSTANT, CONSTANTS, COPIES, DIVIDED, DIVISORS, FENCED, FIXED, FOLDED, GIVEN, HARMFUL,
@@ -61,7 +61,21 @@ def plan_of(closed: ClosedOlympuspr, module: ModuleContext) -> Plan:
 
 @derived
 def _accelerators_plan(closed: ClosedOlympuspr, nested: bool) -> Plan:
-    return _plan(closed, nested).for_accelerators()
+    """The plan without fences of `harmless` values, and without what XLA:CPU alone needs: it
+    multiplies by reciprocals of scalars, and LLVM takes exponentials of NaN for undefined.
+    """
+    plan = _plan(closed, nested)
+    harmless, hidden = plan.harmless, plan.constants
+    fences = []
+    for step in plan.fences:
+        other = step.lowered
+        if not isinstance(other.primitive, PlusZero) or not hidden.keys().isdisjoint(
+                [x for x in other.invars if type(x) is not Literal]):
+            other = step.eqn
+        fences.append(Fences(
+            step.eqn, [v for v in step.whole if v not in harmless], [], other))
+    return plan._replace(
+        fences=fences, results=[v for v in plan.results if v not in harmless], constants={})
 
 
 @derived

@@ -58,7 +58,7 @@ class _Instead(Primitive, abstract=True):
     infer = jvp = transpose = vmap = None
 
 
-class _PlusZero(_Instead):
+class PlusZero(_Instead):
     """x + 0, which is 0 where x is -0; XLA takes the sum for x."""
 
     def lower(self, b: Builder, x: IrValue) -> IrValue:
@@ -150,7 +150,7 @@ class GivenHidden(_Instead):
             for i, (x, aval) in enumerate(zip(xs, b.avals_in, strict=True))], params)
 
 
-class PlusZeroAfter(_PlusZero):
+class PlusZeroAfter(PlusZero):
     """A sum of elements, which is 0 where they are -0, as it begins with 0.
 
     XLA takes the sum of a repeated number for a product, and the sum of negatives for the negative
@@ -166,7 +166,7 @@ class PlusZeroAfter(_PlusZero):
         return self.plus_zero(b, out, b.avals_out[0])
 
 
-plus_zero_p, nan_p = _PlusZero("plus_zero"), _Nan("nan")
+plus_zero_p, nan_p = PlusZero("plus_zero"), _Nan("nan")
 #: by algebra
 beside_computed = {
     "difference": _BesideComputed("subtract"), "product": _BesideComputed("multiply"),
