@@ -263,12 +263,13 @@ def _arg_attrs(context: ModuleContext, program: Lowering, demanded: Sequence[Nam
 
 def lower_program(program: Lowering) -> tuple[IrModule, ModuleContext]:
     """The StableHLO module of a program, with the module's context."""
+    context = _context_of(program)      # sizes have the type of the caller's integers
     with with_types_of(program.closed.olympuspr):
-        return _module_of(program)
+        return _module_of(program, context)
 
 
-def _module_of(program: Lowering) -> tuple[IrModule, ModuleContext]:
-    ir, closed, context = mlir.ir, program.closed, _context_of(program)
+def _module_of(program: Lowering, context: ModuleContext) -> tuple[IrModule, ModuleContext]:
+    ir, closed = mlir.ir, program.closed
     with module_context():
         context.symbols.module = module = ir.Module.create()
         module.operation.attributes["sym_name"] = ir.StringAttr.get(module_name(program.name))
