@@ -592,3 +592,10 @@ def test_symbols_of_two_scopes_do_not_mix():
             return x, y
 
         export.export(olympus.jit(f))(struct("w, h"), struct("w, k"))
+
+
+def test_an_export_for_several_platforms_that_computes_in_float64_is_not_malformed():
+    """The determinant of float32 does on CPUs; the platform's number became an int64."""
+    x = np.float32([[4, 1], [1, 3]])
+    exported = export.export(olympus.jit(onp.linalg.det), platforms=["tpu", "cpu"])(x)
+    assert exported.call(x) == 11
