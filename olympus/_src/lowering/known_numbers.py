@@ -111,12 +111,12 @@ def is_safe(a: Number, b: Number, dtype: DType) -> bool:
     return least <= size(a * b) <= most or a == 0 or b == 0
 
 
-def is_moderate(number: Number, dtype: DType) -> bool:
+def is_moderate(number: complex, dtype: DType) -> bool:
     """Whether a product with a number, or a quotient, is at most an eighth of the exponents away
     from overflow or underflow if the other factor is not.
     """
     most = _limits(dtype)[1] ** 0.125
-    return number is not None and 1 / most <= size(number) <= most
+    return 1 / most <= size(number) <= most
 
 
 def is_joint(a: Number, b: Number, dtype: DType) -> bool:

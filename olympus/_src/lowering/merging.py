@@ -77,7 +77,8 @@ def _fence_scaled(notes: Notes, eqn: OlympusprEqn, x: Atom, *numbers: Number) ->
     """Fence a product with a number, before one with another, or with unknown numbers; on
     accelerators only if a number is known to be a large part of the format's range, or 0.
     """
-    large = None not in numbers and not all(is_moderate(n, x.aval.dtype) for n in numbers)
+    known = [n for n in numbers if n is not None]
+    large = len(known) == len(numbers) and not all(is_moderate(n, x.aval.dtype) for n in known)
     if large:
         notes.fence(eqn, x)
     else:
