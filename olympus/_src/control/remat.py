@@ -251,7 +251,7 @@ def _halves(closed: ClosedOlympuspr, unknown: tuple[bool, ...], policy: Policy |
     verdicts = {v: verdict for eqn in pr.eqns if policy is not None
                 and (verdict := _verdict(policy, eqn)) is not Recompute for v in eqn.outvars}
     wanted = _needed(pr.eqns, residuals, set(verdicts))
-    # A value from which no residual is computed is not saved, whatever the policy says.
+    # A value is saved only if a residual is computed from it, whatever the policy says.
     saved = [v for v in verdicts if v in wanted]
     now = pr.replace(outvars=[*pr.outvars[:n], *saved])
     first, _ = dce_closed(split.known.replace(olympuspr=now), (True,) * len(now.outvars))

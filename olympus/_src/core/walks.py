@@ -563,7 +563,7 @@ class Walk:
                     self.value(item, place.within(f".{key}"))
         elif self.whole:
             if not _library(x.__name__) or impure(x.__name__):
-                raise _Unwatched(f"{place} is a module, of which any part may be read")
+                raise _Unwatched(f"{place} is a module, and any part of it may be read")
             self._bare.append(x)
 
     def bare(self) -> None:
