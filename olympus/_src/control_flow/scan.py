@@ -194,7 +194,7 @@ def _in_stretches(args: Sequence[ArrayLike], *, length: int, stretch: int, label
 def _on_contents_of_rows(run: Callable[..., list[Array]], args: Sequence[Reference],
                          params: Params) -> list[Array]:
     """A scan over rows of references as one over rows of their contents, which are written at its
-    end: what is computed again writes nothing.
+    end, once: the steps of the backward pass write nothing.
     """
     closed, shared = params["olympuspr"], params["num_consts"] + params["num_carry"]
     rows = [i >= shared and _cells.is_ref(x) for i, x in enumerate(args)]

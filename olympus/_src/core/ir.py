@@ -433,7 +433,7 @@ def _has_64_bits(pr: Olympuspr) -> bool:
 def with_types_of(pr: Olympuspr) -> contextlib.AbstractContextManager[None]:
     """A context in which rules keep the 64-bit types of a program's values.
 
-    A function, or a part of it, may be traced with x64 on, and transformed and lowered with x64 off.
+    A function, or a part of it, may be traced with x64 on and lowered with x64 off.
     """
     if config.enable_x64.value or not pr.has_64_bits:
         return contextlib.nullcontext()
