@@ -418,12 +418,13 @@ def _has_high(pr: Olympuspr) -> bool:
 
 
 _OF_64_BITS = frozenset(map(np.dtype, ("float64", "int64", "uint64", "complex128")))
+_UNCHANGED = contextlib.nullcontext()
 
 
 def _has_64_bits(pr: Olympuspr) -> bool:
     avals: set[Any] = {v.aval for v in chain(pr.invars, pr.constvars)}
     avals.update([v.aval for eqn in pr.eqns for v in eqn.outvars])
-    if any(getattr(aval, "dtype", None) in _OF_64_BITS for aval in avals):
+    if not _OF_64_BITS.isdisjoint([getattr(aval, "dtype", None) for aval in avals]):
         return True
     carrying = [prim for prim in pr.primitives if prim.programs != ()]
     return bool(carrying) and any(body.has_64_bits for eqn in pr.eqns if eqn.primitive in carrying
@@ -436,7 +437,7 @@ def with_types_of(pr: Olympuspr) -> contextlib.AbstractContextManager[None]:
     A function, or a part of it, may be traced with x64 on and lowered with x64 off.
     """
     if config.enable_x64.value or not pr.has_64_bits:
-        return contextlib.nullcontext()
+        return _UNCHANGED
     return config.enable_x64(True)
 
 

@@ -323,8 +323,8 @@ class ModuleContext:
                  "rules", "imported", "refined", "constrained", "dimension_names",
                  "dimension_aval", "laid_out", "groups", "out_shardings", "platforms", "hints",
                  "donated", "alone", "outside_main", "convolutions", "combiners", "reductions",
-                 "by_others", "distinct", "fenced_from", "hidden", "combining", "kernels", "taken",
-                 "_takes")
+                 "by_others", "distinct", "fenced_from", "fences_by_choice", "hidden", "combining",
+                 "kernels", "taken", "_takes")
 
     def __init__(self, platform: str | None, name: str,
                  rules: dict[Primitive, Callable[..., Any]] | None = None) -> None:
@@ -358,6 +358,9 @@ class ModuleContext:
         self.combiners: dict[Any, ClosedOlympuspr] = {}     # programs on two scalars of an aval
         self.reductions: dict[Any, Any] = {}    # operations that equal ones are cloned from
         self.fenced_from: ClosedOlympuspr | None = None     # the program, once it is known
+        # Whether a fence is a choice between a number and NaN: on accelerators, where a barrier
+        # would part kernels.
+        self.fences_by_choice = False
         #: id -> scalar behind a fence, whose broadcasts must be behind one, too; kept alive here
         self.hidden: dict[int, IrValue] = {}
         #: whether emitted operations combine two elements: nothing is fenced or called there
@@ -425,13 +428,6 @@ class ModuleContext:
     def fences(self) -> bool:
         """Whether operations emitted now may be fenced."""
         return self.fenced_from is not None and not self.combining
-
-    @property
-    def fences_by_choice(self) -> bool:
-        """Whether a fence is a choice between a number and NaN: on accelerators, where a barrier
-        would part kernels.
-        """
-        return "cpu" not in (self.platforms or [self.platform])
 
     def in_order(self, closed: ClosedOlympuspr, held: Set[Var], fences: Sequence[Fences]
                  ) -> tuple[Sequence[OlympusprEqn], Set[Var], Iterator[Fences]]:

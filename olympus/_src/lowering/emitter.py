@@ -234,7 +234,9 @@ class Emitter:
         return out
 
     def _barrier(self, x: IrValue) -> IrValue:
-        return self.raw("stablehlo.optimization_barrier", [x], None, [x.type]).result
+        return mlir.ir.Operation.create(
+            "stablehlo.optimization_barrier", [x.type], [x],
+            self.marks and {FRONTEND: self.marks}, None, 0, self.loc, self.block.ip).result
 
     def _behind_fence(self, x: IrValue, aval: ShapedArray) -> IrValue:
         """A value, its computation hidden from XLA's algebraic simplifier.

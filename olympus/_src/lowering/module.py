@@ -162,7 +162,7 @@ def _decide_holds(context: ModuleContext, program: Lowering) -> None:
     several = bool(program.devices) or program.mesh is not None
     platforms = [*context.platforms] or [str(context.platform)]
     on_cpu = platforms == ["cpu"]
-    context.fenced_from = closed
+    context.fenced_from, context.fences_by_choice = closed, "cpu" not in platforms
     if on_cpu and not (several or symbolic or context.exported):
         context.alone = closed
     holds = context.holds
