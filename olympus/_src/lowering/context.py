@@ -592,17 +592,18 @@ def _shardy(symbol: str, mesh: Mesh | AbstractMesh, spec: PartitionSpec, ndim: i
     return f"<@{symbol}, [{', '.join(dims)}]{more}>"
 
 
-def _params_within(closed: ClosedOlympuspr) -> Iterator[object]:
+def _params_within(closed: ClosedOlympuspr) -> list[object]:
     """The values of all params of a program's equations, and of programs within."""
     pending = [closed.olympuspr]
-    seen = {*pending}
+    seen, values = {*pending}, list[object]()
     while pending:
         pr = pending.pop()
-        yield from itertools.chain.from_iterable(
+        values += itertools.chain.from_iterable(
             [eqn.params.values() for eqn in pr.eqns if eqn.params])
         inner = {*subolympusprs(pr)} - seen
         pending += inner
         seen |= inner
+    return values
 
 
 @derived
@@ -615,6 +616,8 @@ def names_devices(closed: ClosedOlympuspr) -> bool:
 @derived
 def meshes_within(closed: ClosedOlympuspr) -> Sequence[Mesh]:
     """The meshes with devices that equations of a program, or of one within, name."""
+    if not names_devices(closed):
+        return ()
     named = [x.mesh if type(x) is NamedSharding else x for x in _params_within(closed)]
     return [*dict.fromkeys([m for m in named if type(m) is Mesh])]
 
