@@ -125,9 +125,6 @@ def abstract_eval_fun(fun: Callable[..., Sequence[ArrayLike]], *avals: Aval,
       debug_info: its name and its arguments', for messages.
       params: passed to it by keyword.
 
-    Returns:
-      A list of types.
-
     >>> names = olympus.extend.core.DebugInfo("tiled", "tiled")
     >>> aval = olympus.typeof(onp.ones(2))
     >>> abstract_eval_fun(lambda x, n: [onp.tile(x, n)], aval, n=3, debug_info=names)

@@ -22,9 +22,6 @@ def when(condition: bool | ArrayLike, /) -> Callable[[Callable[[], None]], None]
     Args:
       condition: a bool, or a boolean scalar array, for which both cases are traced.
 
-    Returns:
-      A decorator for a function without arguments and results.
-
     >>> from olympus.experimental import pallas as pl
     >>> def kernel(o):
     ...     @pl.when(pl.program_id(0) == 1)

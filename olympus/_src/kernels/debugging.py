@@ -143,9 +143,6 @@ def pallas_export_experimental(dynamic_shapes: bool) -> Iterator[None]:
     Args:
       dynamic_shapes: whether.
 
-    Returns:
-      A context manager.
-
     >>> from olympus.experimental import pallas as pl
     >>> with pl.pallas_export_experimental(True):
     ...     pass
@@ -160,9 +157,6 @@ def multiple_of(x: ArrayLike, values: int | Sequence[int]) -> ArrayLike:
     Args:
       x: integer array.
       values: ints.
-
-    Returns:
-      `x`.
 
     >>> from olympus.experimental import pallas as pl
     >>> pl.multiple_of(16, 8)

@@ -165,9 +165,6 @@ def einshape(equation: str, x: ArrayLike, assert_is_tile_preserving: bool = Fals
       assert_is_tile_preserving: has no effect in interpret mode.
       **sizes: of letters in parentheses; one of each pair may be left out.
 
-    Returns:
-      An array.
-
     >>> from olympus.experimental.pallas import tpu as pltpu
     >>> pltpu.einshape("a(bc)->(ba)c", onp.zeros((10, 20)), b=4).shape
     (40, 5)

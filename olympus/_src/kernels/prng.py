@@ -77,9 +77,6 @@ def prng_random_bits(shape: Sequence[int]) -> Array:
     Args:
       shape: ints.
 
-    Returns:
-      An int32 array.
-
     >>> from olympus.experimental import pallas as pl
     >>> from olympus.experimental.pallas import tpu as pltpu
     >>> def heads(o):
@@ -99,9 +96,6 @@ def stateful_bits(shape: Sequence[int] = (), dtype: DTypeLike | None = None) -> 
     Args:
       shape: ints.
       dtype: an unsigned integer dtype; None is uint32, or uint64 with x64 on.
-
-    Returns:
-      An array.
 
     >>> from olympus.experimental import pallas as pl
     >>> from olympus.experimental.pallas import tpu as pltpu
@@ -124,9 +118,6 @@ def stateful_uniform(shape: Sequence[int] = (), dtype: DTypeLike | None = None,
       dtype: a float dtype; None is the default float.
       minval, maxval: bounds; arrays that broadcast to the shape.
 
-    Returns:
-      An array.
-
     >>> from olympus.experimental import pallas as pl
     >>> from olympus.experimental.pallas import tpu as pltpu
     >>> def mean(o):
@@ -146,9 +137,6 @@ def stateful_normal(shape: Sequence[int] = (), dtype: DTypeLike | None = None) -
       shape: ints.
       dtype: a float dtype; None is the default float.
 
-    Returns:
-      An array.
-
     >>> from olympus.experimental import pallas as pl
     >>> from olympus.experimental.pallas import tpu as pltpu
     >>> def variance(o):
@@ -167,9 +155,6 @@ def stateful_bernoulli(p: ArrayLike = 0.5, shape: Sequence[int] | None = None) -
     Args:
       p: float; an array that broadcasts to the shape.
       shape: ints; None is the shape of p.
-
-    Returns:
-      A boolean array.
 
     >>> from olympus.experimental import pallas as pl
     >>> from olympus.experimental.pallas import tpu as pltpu

@@ -195,9 +195,6 @@ def force_tpu_interpret_mode(params: InterpretParams | None = None) -> Iterator[
     Args:
       params: as for `interpret=`.
 
-    Returns:
-      A context manager.
-
     >>> from olympus.experimental import pallas as pl
     >>> from olympus.experimental.pallas import tpu as pltpu
     >>> def one(o):
@@ -267,9 +264,6 @@ def create_tensorcore_mesh(axis_name: str, devices: PyTree = None, num_cores: in
       devices: has no effect in interpret mode.
       num_cores: the number of cores; None is one.
 
-    Returns:
-      A `TensorCoreMesh`.
-
     >>> from olympus.experimental.pallas import tpu as pltpu
     >>> pltpu.create_tensorcore_mesh("core").shape
     {'core': 1}
@@ -329,9 +323,6 @@ def load(ref: Reference, *, mask: ArrayLike | None = None) -> Array:
     Args:
       ref: a reference, or a part of one.
       mask: bools that broadcast to it.
-
-    Returns:
-      An array.
 
     >>> from olympus.experimental.pallas import tpu as pltpu
     >>> print(pltpu.load(olympus.new_ref(onp.arange(3)).at[1:]))
@@ -394,9 +385,6 @@ def run_on_first_core(core_axis_name: str) -> Callable[[Callable[[], None]], Non
     Args:
       core_axis_name: the name of the axis.
 
-    Returns:
-      A decorator of functions without arguments.
-
     >>> from olympus.experimental import pallas as pl
     >>> from olympus.experimental.pallas import tpu as pltpu
     >>> def f(x, o):
@@ -413,9 +401,6 @@ def run_on_first_core(core_axis_name: str) -> Callable[[Callable[[], None]], Non
 
 def dma_semaphore() -> SemaphoreRef:
     """The type of one semaphore of kind `DMA`.
-
-    Returns:
-      A `SemaphoreRef` of no axes.
 
     >>> from olympus.experimental.pallas import tpu as pltpu
     >>> pltpu.dma_semaphore().shape

@@ -183,9 +183,6 @@ def max_contiguous(x: Array, values: int | Sequence[int]) -> Array:
     Args:
       values: how many indices follow one another, one number for each axis.
 
-    Returns:
-      x.
-
     >>> from olympus.experimental.pallas import triton as plgpu
     >>> print(plgpu.max_contiguous(onp.arange(2), 2))
     [0 1]

@@ -110,9 +110,6 @@ def full(shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None, *,
       dtype: the result's dtype; None is the fill value's, weakly typed if it is.
       sharding: where the result is; see `with_sharding_constraint`.
 
-    Returns:
-      An array of that shape and dtype.
-
     Raises TypeError if the fill value is not a scalar.
 
     >>> print(olympus.lax.full((2,), 3.0))
@@ -211,9 +208,6 @@ def empty(shape: int | Shape, dtype: DTypeLike | None, *, out_sharding: Sharding
       shape: the result's shape, or an int for one axis.
       dtype: its dtype; None is a Python int's, int32 with x64 off.
       out_sharding: where the result is; see `with_sharding_constraint`.
-
-    Returns:
-      An array of that shape and dtype.
 
     >>> x = olympus.lax.empty((2, 3), "float32")
     >>> x.shape, x.dtype

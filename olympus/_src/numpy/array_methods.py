@@ -212,9 +212,6 @@ def _reshape(self: Array, *args: Any, order: str = "C", copy: bool | None = None
       copy: accepted; no result shares memory that could be written to.
       out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
 
-    Returns:
-      An array of that shape.
-
     Raises TypeError where the sizes do not fit.
 
     >>> import olympus.numpy as onp
@@ -236,9 +233,6 @@ def _transpose(self: Array, *args: Any) -> Array:
 
     Args:
       args: each axis once, as ints or as one tuple.
-
-    Returns:
-      An array of the same elements.
 
     >>> import olympus.numpy as onp
     >>> onp.ones((2, 3, 4)).transpose(1, 0, 2).shape
@@ -404,9 +398,6 @@ def _view(self: Array, dtype: DTypeLike | None = None, type: None = None) -> Arr
     Args:
       dtype: the dtype to read the bits as.
       type: must be None: arrays have no subclasses.
-
-    Returns:
-      An array of that dtype.
 
     Raises ValueError where the last axis is not whole in items of the new width.
 

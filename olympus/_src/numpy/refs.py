@@ -680,9 +680,6 @@ def get(ref: Reference, idx: object = None) -> Array:
       ref: a reference, or a part of one (`ref.at[…]`).
       idx: an index as arrays take it; None is all.
 
-    Returns:
-      An array.
-
     >>> print(olympus.ref.get(olympus.new_ref(onp.arange(4)), slice(1, 3)))
     [1 2]
     """

@@ -415,9 +415,6 @@ def cauchy(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
            out_sharding: ShardingLike = None) -> Array:
     """Cauchy numbers, density 1 / (π (1 + x²)): they have no mean.
 
-    Returns:
-      An array of that shape and dtype.
-
     >>> x = random.cauchy(random.key(0), (10000,))
     >>> print((abs(x) < 1).mean().round(2))         # half of the weight
     0.5

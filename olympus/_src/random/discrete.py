@@ -98,9 +98,6 @@ def rademacher(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None
       shape: the result's shape.
       dtype: a numeric dtype; None is the default int.
 
-    Returns:
-      An array of that shape and dtype.
-
     >>> x = random.rademacher(random.key(0), (1000,), "int8")
     >>> print(x.min(), x.max(), x.dtype)
     -1 1 int8
@@ -182,9 +179,6 @@ def randint(key: ArrayLike, shape: Shape, minval: ArrayLike, maxval: ArrayLike,
         dtype's range are limited to it; where maxval is not above minval, the result is minval.
         OverflowError for Python ints that neither the dtype nor the default one holds.
       dtype: an integer dtype; None is the default one.
-
-    Returns:
-      An array of that shape and dtype.
 
     >>> print(olympus.random.randint(olympus.random.key(0), (5,), 0, 10))
     [9 0 2 3 1]

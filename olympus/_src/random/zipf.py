@@ -81,9 +81,6 @@ def zipf(key: ArrayLike, a: ArrayLike, shape: Shape | None = None,
       dtype: an integer dtype; None is the default one. The law covers the numbers that it holds;
         above 2**24 they are multiples as float32 has them, or float64 with x64 on.
 
-    Returns:
-      An array of that shape and dtype.
-
     >>> x = random.zipf(random.key(0), 3.0, (10000,))
     >>> print((x == 1).mean().round(2))             # 1 / zeta(3) = 0.832
     0.83

@@ -127,9 +127,6 @@ def error_checking_behavior(*, all: Behavior = None, nan: Behavior = None,
       divide: of divisions by zero.
       oob: of indices outside of their array.
 
-    Returns:
-      A context manager.
-
     >>> import olympus.numpy as onp
     >>> from olympus.numpy.error import error_checking_behavior, raise_if_error
     >>> with error_checking_behavior(all="raise", nan="ignore"):

@@ -51,9 +51,6 @@ def dataclass(cls: type[T] | None = None, /, **options: object
       cls: the class.
       **options: as of `dataclasses.dataclass` (`kw_only`, `eq`, `repr`, …); it is always frozen.
 
-    Returns:
-      The class.
-
     Raises:
       TypeError: for `frozen=False`; for an `__init__` that does not take the fields by their
         names; where a value is made, for a static field that cannot be hashed.

@@ -111,9 +111,6 @@ def tree_leaves(tree: PyTree, is_leaf: IsLeaf = None) -> list[Any]:
     Args:
       tree: any pytree; None and empty containers have no leaves.
 
-    Returns:
-      A list.
-
     >>> tree_leaves([1, (2, 3), ()])
     [1, 2, 3]
     """
@@ -298,9 +295,6 @@ def tree_leaves_with_path(
 
     Args:
       tree, is_leaf, is_leaf_takes_path: as of `tree_flatten_with_path`.
-
-    Returns:
-      A list of pairs.
 
     >>> [(keystr(path), leaf) for path, leaf in tree_leaves_with_path({"k": (1, 2)})]
     [("['k'][0]", 1), ("['k'][1]", 2)]
