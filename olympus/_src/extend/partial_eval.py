@@ -303,7 +303,6 @@ def jvp(fun: Callable[..., PyTree], primals: PyTree, tangents: PyTree, has_aux: 
     Returns:
       Results, their tangents, and aux if there is any.
 
-    >>> from olympus.interpreters import ad
     >>> zero = ad.Zero(olympus.typeof(1.0))
     >>> out, tangent = ad.jvp(lambda x, y: x * y, (2.0, 3.0), (1.0, zero))
     >>> print(out, tangent)
@@ -341,7 +340,6 @@ def linearize(traceable: Callable[..., PyTree], primals_ft: PyTree, has_aux: boo
       Results; which of their leaves have a tangent; the program, from the tangents of arguments to
       these; the values of its constvars; aux if there is any.
 
-    >>> from olympus.interpreters import ad
     >>> out, nonzero, program, consts = ad.linearize(lambda x: (onp.sin(x), 1.0), (0.0,))
     >>> print(out[0], nonzero, olympus.core.eval_olympuspr(program, consts, 2.0)[0])
     0.0 [True, False] 2.0
@@ -383,7 +381,6 @@ def backward_pass(olympuspr: Olympuspr, transform_stack: bool, consts: Sequence[
     Returns:
       A list: per input its cotangent, maybe a symbolic `Zero`, and None for one that has a value.
 
-    >>> from olympus.interpreters import ad
     >>> program = olympus.make_olympuspr(lambda x, y: x * y)(1.0, 1.0).olympuspr
     >>> unknown = ad.UndefinedPrimal(olympus.typeof(1.0))
     >>> print(ad.backward_pass(program, False, [], [3.0, unknown], [2.0])[1])

@@ -35,7 +35,6 @@ def debug_print(fmt: str, *args: ArrayLike) -> None:
       fmt: a format string with a place for each value; without places the values come behind it.
       *args: arrays.
 
-    >>> from olympus.experimental import pallas as pl
     >>> def kernel(o):
     ...     pl.debug_print("step {}", pl.program_id(0))
     >>> out = olympus.ShapeDtypeStruct((1,), onp.float32)
@@ -96,7 +95,6 @@ def estimate_cost(fun: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree) -
     Returns:
       A `CostEstimate`; its bytes count arguments and results.
 
-    >>> from olympus.experimental import pallas as pl
     >>> x = olympus.ShapeDtypeStruct((8, 8), onp.float32)
     >>> pl.estimate_cost(onp.dot, x, x)
     CostEstimate(flops=1024, transcendentals=0, bytes_accessed=768, remote_bytes_transferred=0)

@@ -42,7 +42,6 @@ def run_scoped(f: Callable[..., R], *types: PyTree, collective_axes: Hashable = 
     Returns:
       The result of `f`.
 
-    >>> from olympus.experimental import pallas as pl
     >>> def kernel(x, o):
     ...     def sum_of_squares(acc):
     ...         acc[...] = x[...] * x[...]
@@ -152,7 +151,6 @@ def empty_ref_like(x: PyTree) -> Reference:
     Args:
       x: a `MemoryRef` or `ShapeDtypeStruct`.
 
-    >>> from olympus.experimental import pallas as pl
     >>> print(pl.empty_ref_like(olympus.ShapeDtypeStruct((2,), onp.float32))[...])
     [nan nan]
     """
@@ -185,7 +183,6 @@ def select_ref(idx: Array, *refs: Reference) -> Reference:
     Returns:
       A reference with a copy of the chosen one's content; writes to it reach none of them.
 
-    >>> from olympus.experimental import pallas as pl
     >>> a, b = olympus.new_ref(onp.zeros(2)), olympus.new_ref(onp.ones(2))
     >>> print(pl.select_ref(onp.int32(1), a, b)[...])
     [1. 1.]

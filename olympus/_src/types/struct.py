@@ -27,7 +27,6 @@ def field(*, static: bool = False, **kwargs: object) -> Any:
     Returns:
       A field, to be written after `name: type =`.
 
-    >>> from olympus import struct
     >>> struct.field(static=True, default="tanh").metadata["static"]
     True
     """
