@@ -1,8 +1,8 @@
 """The roll call of a distributed job, before its runtime starts: who is there, and do they agree?
 
 The runtime's own service ends processes that fail to connect; here each gets an error that it can
-catch, which names the processes that are missing, doubled or of another opinion. Process 0 listens
-at the coordinator's port until all have reported; then its service takes the port over.
+catch, which names the processes that are missing, duplicated, or disagree about the job. Process 0
+listens at the coordinator's port until all have reported; then its service takes the port over.
 """
 
 from __future__ import annotations

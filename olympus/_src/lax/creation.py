@@ -145,9 +145,7 @@ def _scalar_literal(name: str, value: ArrayLike, aval: ShapedArray, dtype: Any,
 
 
 def fill_literal(name: str, value: Any, dtype: DType, weak: bool = False) -> Array:
-    """A user's number as a constant of a dtype; errors for other values than numbers, or numbers
-    that do not fit.
-    """
+    """A user's number as a constant of a dtype; errors for no number, or one that does not fit."""
     aval = _aval(value)
     if not is_literal(value):
         if aval.ndim or isinstance(value, Tracer):

@@ -428,9 +428,7 @@ class ModuleContext:
 
     @property
     def fences_by_choice(self) -> bool:
-        """Whether a fence is a choice between a number and NaN: on accelerators, where a barrier
-        would part kernels.
-        """
+        """Whether a fence selects a number or NaN: on accelerators a barrier would part kernels."""
         return "cpu" not in (self.platforms or [self.platform])
 
     def in_order(self, closed: ClosedOlympuspr, held: Set[Var], fences: Sequence[Fences]
@@ -479,9 +477,7 @@ class ModuleContext:
         return self.uses[id(pr)] == 1
 
     def finish(self) -> None:
-        """Add the attributes that only the finished module knows: device count and host
-        callbacks.
-        """
+        """Add attributes that only the finished module knows: device count and host callbacks."""
         calls, places = self.calls, self.places
         for what, count in (("mhlo.num_partitions", len(places.devices) or places.parts),
                             ("mhlo.num_replicas", 1)):
@@ -510,9 +506,7 @@ class ModuleContext:
                 op.erase()
 
     def _copy_to_every_device(self, op: IrOperation, mesh: str) -> None:
-        """Otherwise a result of the program may be whole on one device and undefined on the
-        others.
-        """
+        """Otherwise a result may be whole on one device and undefined on the others."""
         ir = mlir.ir
         for x in op.results:
             if isinstance(x.type, ir.RankedTensorType):     # no token

@@ -53,9 +53,7 @@ def _knuth(key: Array, rate: Array, dtype: DType, limit: int) -> Array:
 
 
 def _log_probability(rate: Array, excess: Array) -> Array:
-    """The logarithm of the probability of the count rate + excess, for large rates: no large
-    numbers are subtracted from each other.
-    """
+    """The log-probability of the count rate + excess for large rates, without cancellation."""
     x = excess / rate
     near = arithmetic.abs(x) < 0.1
     small, far = where(near, x, 0.0), where(near, 0.2, x)

@@ -148,9 +148,7 @@ class Directory:
                       for name, status in self._files() if name.endswith(_SUFFIX))
 
     def prune(self) -> None:
-        """Delete the remains of dead writers and, beyond the bound, the entries used longest
-        ago.
-        """
+        """Delete remains of dead writers and, beyond the bound, the entries used longest ago."""
         with self._locked() as lock:
             _note(lock, self._make_room(0), int(time.time()))
 

@@ -43,9 +43,7 @@ class _State(threading.local):
         self.failed = False     # whether the first of them, then the only one, is known to be one
 
     def settle(self, wait: bool) -> None:
-        """Drop results that are known to be fine; all but the first that is known to have
-        failed.
-        """
+        """Drop results that are known to be fine, and all failed ones but the first."""
         # In the order of the calls: the first failure is told, and later ones may follow from it.
         while self.noted and not self.failed and (wait or self.noted[0][0].is_ready()):
             if int(self.noted[0][0]):

@@ -157,9 +157,7 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[PyTree]) -> PyTree:
 
 
 def _unflatten_error(treedef: object, leaves: object, error: Exception) -> Exception:
-    """Why C++ refused the leaves; `error` itself where it comes from a user's unflatten function or
-    iterator.
-    """
+    """Why C++ refused the leaves; an error of the user's function or iterator as it is."""
     if not isinstance(treedef, PyTreeDef):
         return _not_a_treedef("tree_unflatten", treedef)
     if not isinstance(leaves, Iterable):
@@ -251,9 +249,7 @@ def _misfit(what: str, advice: str, full: PyTree, error: Exception, explain: Cal
 
 def _path_predicate(is_leaf: Callable[..., bool] | None, takes_path: bool
                     ) -> Callable[..., bool] | None:
-    """C++ asks `(path, subtree)`; the user's predicate takes the subtree alone unless it says
-    otherwise.
-    """
+    """C++ asks `(path, subtree)`; the user's predicate takes the subtree alone by default."""
     if is_leaf is None or takes_path:
         return is_leaf
     return lambda _path, subtree: is_leaf(subtree)
