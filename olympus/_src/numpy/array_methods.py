@@ -76,7 +76,7 @@ def _binary(fun: Any, public: Any, swapped: bool, name: str = "") -> Any:
                     f"type {kind.__name__}, given; arrays and numbers are required; convert it "
                     "with float or olympus.numpy.asarray.")
         except FAILURES as error:
-            # Only now is it asked whose operator it is: arrays pay nothing.
+            # Users' types are looked for after a failure: operations on arrays pay nothing.
             if HIGH and (found := _by_type(self, other, name)) is not None:
                 return found
             begin_with(public, error)
@@ -471,7 +471,7 @@ def _namespace(self: Array, /, *, api_version: str | None = None) -> ModuleType:
     return importlib.import_module(spelling.namespace)
 
 
-# Operators that are asked of the second operand, too, where the first does not know it.
+# Python asks the second operand for these, too, where the first one does not know it.
 _REFLECTED = {
     "add": arithmetic.add, "sub": arithmetic.subtract, "mul": arithmetic.multiply,
     "truediv": arithmetic.divide, "floordiv": arithmetic.floor_divide,

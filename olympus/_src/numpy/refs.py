@@ -484,7 +484,7 @@ def _fitted(name: str, x: Reference, part: ShapedArray) -> Reference:
             raise TypeError(f"{name}: {_described(x)} given for a reference to {part}; a value of "
                             "this type is required.")
         return x
-    # In a program it stays a number.
+    # In a program a number stays a literal.
     if type(x) in _NUMBERS and not part.shape and not dtypes.is_extended(part.dtype):
         key = type(x), x, part
         found = _numbers.get(key) if x else None    # 0.0 and -0.0 are equal

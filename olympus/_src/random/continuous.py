@@ -4,7 +4,7 @@ Those that take more than `sampler` settles check their arguments themselves; th
 same name with an underscore, is compiled once per shape and dtype.
 """
 
-# A sampler's parameters are what users may give; what its body has of them is said in `sampler.py`.
+# Annotations say what callers may pass; `sampler.py` says what the body of a sampler receives.
 # pyright: reportArgumentType=false
 
 from __future__ import annotations

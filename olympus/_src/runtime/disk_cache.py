@@ -447,7 +447,7 @@ class _Writer:
             self._calls.append((directory, name, size, call))
             self._bytes += size
             if self._thread is None:
-                # A daemon is one that a process which ends waits for as long as we say.
+                # A daemon thread: a process that ends waits for it only as long as we say.
                 thread = threading.Thread(target=self._run, name="olympus-cache", daemon=True)
                 try:
                     thread.start()

@@ -44,7 +44,8 @@ class _State(threading.local):
 
     def settle(self, wait: bool) -> None:
         """Drop results that are known to be fine, and all failed ones but the first."""
-        # In the order of the calls: the first failure is told, and later ones may follow from it.
+        # In the order of the calls: the first failure is raised, since later ones may follow from
+        # it.
         while self.noted and not self.failed and (wait or self.noted[0][0].is_ready()):
             if int(self.noted[0][0]):
                 self.failed, self.noted = True, deque([self.noted[0]])

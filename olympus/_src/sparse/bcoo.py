@@ -372,7 +372,7 @@ def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
     """
     n_batch, n_sparse, _, _ = props(mat)
     zero = all_of(mat.data == 0, tuple(range(n_batch + 1, mat.data.ndim)))
-    # Indices that serve a whole axis are dropped where all of their elements are 0.
+    # Indices shared along an axis are dropped where all of their elements are 0.
     shared = tuple(i for i, s in enumerate(mat.indices.shape[:n_batch]) if s == 1)
     zero = all_of(zero, shared, keepdims=True) if shared else zero
     fill = padding(mat.shape[n_batch:n_batch + n_sparse], mat.indices.dtype, mat.indices.ndim)

@@ -77,7 +77,7 @@ def bcoo_update_layout(mat: BCOO, *, n_batch: int | None = None, n_dense: int | 
         _inefficient(mat, "n_dense", mat.n_dense, n_dense, on_inefficient)
     if any(d > 1 for d in mat.shape[mat.n_batch:n_batch]):
         _inefficient(mat, "n_batch", mat.n_batch, n_batch, on_inefficient)
-    # What becomes sparse first, then what becomes batch or dense: no axis is in the way.
+    # First the axes that become sparse, then those that become batch or dense: none is in the way.
     mat = _fewer_dense(mat, min(n_dense, mat.n_dense))
     mat = _fewer_batch(mat, min(n_batch, mat.n_batch))
     mat = _more_dense(mat, n_dense)
@@ -449,7 +449,7 @@ def _part(mat: BCOO, data: Array, indices: Array, kept: Array, moved: Array, sha
     if not mat.n_sparse:
         indices = moved
     data = only(kept, data)
-    # What is dropped stands among what stays, so only whole arrays stay in order.
+    # Dropped elements stand among kept ones, so only whole arrays stay in order.
     out = BCOO((data, indices), shape=shape, unique_indices=mat.unique_indices)
     return bcoo_sum_duplicates(out, prod(sizes)) if mat.n_sparse and mat.nse > prod(sizes) else out
 
