@@ -48,8 +48,8 @@ WITHOUT_PROGRAMS = {
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--slow-third", type=int, choices=(0, 1, 2), metavar="0|1|2",
-                     help="of the slow tests run one third, told by their names")
+    parser.addoption("--slow-sixth", type=int, choices=range(6), metavar="0..5",
+                     help="of the slow tests run one sixth, told by their names")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -96,7 +96,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """A table without rows for a property gives no test; tests that were found slow are marked, of
-    which two thirds may be left out.
+    which five sixths may be left out.
     """
     items[:] = [item for item in items if not item.name.endswith("[NOTSET]")
                 and not item.name.endswith("[op0-kind0]")]
@@ -107,10 +107,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         name = f"{file}::{item.name}"
         if name in slow or name.startswith(families):
             item.add_marker(pytest.mark.slow)
-    third = config.getoption("--slow-third")
-    if third is not None:
+    sixth = config.getoption("--slow-sixth")
+    if sixth is not None:
         items[:] = [item for item in items if item.get_closest_marker("slow") is None
-                    or zlib.crc32(item.nodeid.encode()) % 3 == third]
+                    or zlib.crc32(item.nodeid.encode()) % 6 == sixth]
     place: dict[object, int] = {}
     items.sort(key=lambda item: place.setdefault(row_of(item) or item.nodeid, len(place)))
 

@@ -162,11 +162,16 @@ OTHERWISE = (Option, functools.partial, types.GenericAlias, types.BuiltinFunctio
 
 
 # Annotations to which "A bool." would add nothing: they name the result's class.
-SAY_ENOUGH = {None, "None", "NoReturn", "bool", "bytes", "float", "int", "str", "tuple[int, ...]",
-              "AbstractMesh", "CallPrimitive", "ClosedOlympuspr", "Initializer", "IrAttribute",
-              "IrType", "IrValue", "LeastSquaresResult", "LoweringResult", "Mesh", "Module",
-              "NameStack", "OlympusprEqn", "PyTreeDef", "RootResult", "SourceInfo", "StatefulPRNG",
-              "Token", "TpuInfo", "WrappedFun", "ir.Context"}
+SAY_ENOUGH = re.compile(
+    r"None|NoReturn|bool|bytes|float|int|str|AbstractMesh|AbstractValue|CallPrimitive|"
+    r"ClosedOlympuspr|Initializer|Ir\w+|LeastSquaresResult|Lowering\w+|Mesh|Module|NameStack|"
+    r"OlympusprEqn|PyTreeDef|Reference|RootResult|SemaphoreRef|SourceInfo|SplashAttentionKernel|"
+    r"StatefulPRNG|TensorCoreMesh|Token|TopologyDescription|TpuInfo|WrappedFun|ir\.Context|"
+    r"(?:list|tuple|type|Callable|Iterable|Iterator|Sequence)(?:\[.*)?")
+# How a sentence begins that is about the result: with an article, a plural or a name. "Returns"
+# would say it again. Other sentences begin with a verb.
+ABOUT_THE_RESULT = re.compile(
+    r"An? |The |Context manager|Decorator|[\[`-]|XLA's|\w*[^s]s\b|\w+ (?:bits|keys|numbers)\b")
 
 
 def lacking(value):
@@ -178,7 +183,8 @@ def lacking(value):
         if signature.parameters and "Args:" not in text:
             lacks.append("Args")
         result = signature.return_annotation
-        if getattr(result, "__name__", result) not in SAY_ENOUGH and "Returns:" not in text:
+        if not ("Returns:" in text or ABOUT_THE_RESULT.match(text)
+                or SAY_ENOUGH.fullmatch(getattr(result, "__name__", str(result)))):
             lacks.append("Returns")
     return lacks
 

@@ -1,9 +1,8 @@
 """Which operation takes which dtype is as tests/data/dtype_table.txt says.
 
-A fixed quarter of the operations runs; OLYMPUS_DTYPE_TABLE=all runs them all.
+A fixed quarter of the operations is quick to test; the others are slow tests.
 """
 
-import os
 import warnings
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import olympus
 DATA = Path(__file__).parent / "data"
 LINES = (DATA / "dtype_table.txt").read_text(encoding="utf-8").splitlines()
 TABLE = {text.split(":")[0]: text for text in LINES}
-ALL = os.environ.get("OLYMPUS_DTYPE_TABLE") == "all"
+QUICK = {*tool.share(0, 4)}
 
 
 def test_the_table_has_every_operation():
@@ -23,7 +22,9 @@ def test_the_table_has_every_operation():
     assert [*TABLE] == [*heads, *sorted(tool.OPERATIONS)]
 
 
-@pytest.mark.parametrize("name", sorted(tool.OPERATIONS) if ALL else tool.share(0, 4))
+@pytest.mark.parametrize("name", [
+    pytest.param(name, marks=() if name in QUICK else pytest.mark.slow)
+    for name in sorted(tool.OPERATIONS)])
 def test_dtypes_of(name):
     with olympus.enable_x64(True), warnings.catch_warnings(action="ignore"):
         found = list(tool.table([name]))

@@ -151,9 +151,7 @@ class Option(lib.Config):
         return value
 
     def check(self, value: T) -> T:
-        """Return `value` if it is legal here; otherwise TypeError or ValueError names the legal
-        ones.
-        """
+        """Return `value` if it is legal here; the TypeError or ValueError names the legal ones."""
         if self.kind.accepts(value):
             if self.fixed and value != self.value:
                 raise RuntimeError(

@@ -29,6 +29,11 @@ _Entry = tuple[list[str], str]      # the names of parameters, and the line that
 # The imports of examples, unless they have them themselves.
 _IMPORTS = {"olympus": "import olympus", "onp": "import olympus.numpy as onp",
             **{name: f"from olympus import {name}" for name in ("lax", "nn", "random", "scipy")}}
+_EXPERIMENTAL = _IMPORTS | {
+    "sparse": "from olympus.experimental import sparse",
+    "pl": "from olympus.experimental import pallas as pl",
+    "pltpu": "from olympus.experimental.pallas import tpu as pltpu",
+    "plgpu": "from olympus.experimental.pallas import triton as plgpu"}
 
 
 def with_imports(doc: str, module: str) -> str:
@@ -38,7 +43,8 @@ def with_imports(doc: str, module: str) -> str:
         return doc
     package, _, own = module.rpartition(".")
     margin = head[head.rindex("\n"):]
-    lines = [line for name, line in {own: f"from {package} import {own}", **_IMPORTS}.items()
+    usual = _EXPERIMENTAL if package.startswith("olympus.experimental") else _IMPORTS
+    lines = [line for name, line in {own: f"from {package} import {own}", **usual}.items()
              if f"{name}." in example and _uses(example, f"{name}.")
              and not ("import " in example and re.search(rf"import .*\b{name}\b", example))]
     return head + "".join(f"{mark} {line}{margin}" for line in lines) + mark + example

@@ -39,7 +39,7 @@ _MANIFEST = "manifest.ocdbt"        # TensorStore's, of a version that has array
 _VERSION = re.compile("[0-9a-f]{32}")
 _FORMAT = 2
 Content: TypeAlias = dict[str, Any]     # of the file of the structure, which is JSON
-# A file without either is not Olympus's; damage of one byte leaves one of them.
+# Olympus's files have both: one damaged byte leaves one of them.
 _MARKS = (b"__olympus_pytreedef_repr", b"__olympus_leaf_ids")
 _FILE_TYPES = {stat.S_IFREG: "a file", stat.S_IFDIR: "a directory", stat.S_IFLNK: "a symbolic link",
                stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}
@@ -107,7 +107,7 @@ def reading(arrays: Path) -> Iterator[None]:
     file = os.open(arrays / _MANIFEST, os.O_RDONLY)
     try:
         if fcntl is not None:
-            # Where there are no locks, or the version is being deleted, reading will tell.
+            # Without locks, or while the version is deleted, reading raises if files are gone.
             with contextlib.suppress(OSError):
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         yield

@@ -195,9 +195,6 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
           tensorstore_specs: of the arrays.
           global_shapes, dtypes: others than they were written with; None, or one for each.
           concurrent_gb: how many gigabytes are read at once.
-
-        Returns:
-          A list of arrays.
         """
         self.wait_until_finished()
         none = [None] * len(tensorstore_specs)

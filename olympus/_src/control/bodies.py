@@ -200,9 +200,7 @@ def check_callable(what: str, **functions: object) -> None:
 
 
 def flatten(what: str, tree: PyTree) -> tuple[list[ArrayLike], list[ShapedArray], PyTreeDef]:
-    """Leaves, their avals and the structure; TypeError naming the path of a leaf that is no
-    array.
-    """
+    """Leaves, their avals, the structure; TypeError naming the path of a leaf that is no array."""
     leaves, structure = tree_flatten(tree)
     try:
         return leaves, list(map(typeof, leaves)), structure

@@ -40,9 +40,6 @@ def compute_on(compute_type: str) -> Iterator[None]:
       compute_type: "device_host", the host; "device", the device; "tpu_sparsecore"; or
         "gpu_stream:1", a stream of the GPU, by its number.
 
-    Returns:
-      A context manager that is a decorator, too.
-
     On a CPU, all are the same. Operands must be in a memory that is read there: move them with
     `device_put` and a `memory.Space`. TypeError for anything but a string, ValueError for an
     unknown one.

@@ -37,9 +37,6 @@ def checkpoint(fun: Callable[P, R], *, prevent_cse: bool | Sequence[PyTree] = Tr
         `checkpoint_policies`.
       static_argnums, static_argnames: arguments that are not arrays.
 
-    Returns:
-      A function with the same arguments and result.
-
     >>> f = olympus.checkpoint(lambda x: onp.sin(onp.sin(x)))
     >>> print(f"{olympus.grad(f)(1.0):.4f}")
     0.3600

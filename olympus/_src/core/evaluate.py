@@ -23,9 +23,6 @@ def eval_olympuspr(olympuspr: Olympuspr, consts: Sequence[ArrayLike], *args: Arr
       propagate_source_info: whether equations that are recorded meanwhile name the lines of the
         program's equations, instead of the caller's.
 
-    Returns:
-      The list of output values.
-
     >>> closed = olympus.make_olympuspr(lambda x, y: x * y + 1)(1, 1)
     >>> [int(out) for out in olympus.core.eval_olympuspr(closed.olympuspr, closed.consts, 3, 4)]
     [13]

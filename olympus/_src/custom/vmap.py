@@ -537,9 +537,6 @@ def sequential_vmap(f: Callable[..., PyTree]) -> custom_vmap:
     Args:
       f: a function of pytrees of arrays.
 
-    Returns:
-      A function with the same arguments and result.
-
     >>> f = olympus.custom_batching.sequential_vmap(lambda x: onp.sum(x))
     >>> print(olympus.vmap(f)(onp.ones((2, 3))))
     [3. 3.]

@@ -50,7 +50,7 @@ def array_from_numpy(value: np.ndarray, weak_type: bool = False, device: Device 
         return value        # no device has any
     dtype = dtypes.canonicalize_dtype(value.dtype) if narrow else value.dtype
     if dtype != value.dtype:
-        # The conversion has copied already, and nobody else has the copy.
+        # The conversion has made a copy, which nobody else refers to.
         value, copy = value.astype(dtype), False
     target = devices.default_device() if device is None else device
     aval = make_aval(value.shape, dtype, weak_type)

@@ -173,7 +173,7 @@ def client(platform: str | None = None) -> Any:
                 asked = config.platforms.value or config.platform_name.value
                 if platform is not None or asked or name == "cpu":
                     raise
-                # Nobody asked for it: it was only found to be installed.
+                # The user did not choose this platform: its plugin is merely installed.
                 _failed.append(name)
                 source.warn(f"devices: the {name} plugin is installed, but has no device "
                             f"({str(error).splitlines()[0]}); the CPU is used; set "

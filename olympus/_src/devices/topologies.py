@@ -37,9 +37,6 @@ def get_attached_topology(platform: str | None = None) -> TopologyDescription:
     Args:
       platform: its name; None is the default backend's.
 
-    Returns:
-      A `TopologyDescription`.
-
     >>> topologies.get_attached_topology("cpu").devices[0].platform
     'cpu'
     """

@@ -47,7 +47,7 @@ def _guard_scatter(op: IrOperation) -> None:
     numbers = mlir.hlo.ScatterDimensionNumbers(op.attributes["scatter_dimension_numbers"])
     axes, count = list(numbers.scattered_dims_to_operand_dims), len(op.results)
     shape = shape_of(op.operands[0])
-    # An axis of the operand is as wide in an update as that has it, or 1 where it has none.
+    # The width of an update along each axis of the operand: 1 where the update lacks the axis.
     kept = [i for i in range(len(shape))
             if i not in (*numbers.inserted_window_dims, *numbers.input_batching_dims)]
     update = shape_of(op.operands[count + 1])

@@ -50,7 +50,7 @@ class CallExported(Primitive):
             if have.sharded and have.sums != want.sums:
                 raise ShardingTypeError(f"call_exported: {have} given; {want} is required; use "
                                         "olympus.reshard.")
-        # How operands are spread, and whether they are sums, says the export, and of results, too.
+        # The export says how operands and results are sharded, and which of them are unreduced.
         outs = super().inferred([_spread_as(a, PartitionSpec()) for a in avals], params)
         return [_as_exported(exported, *pair) for pair in zip(outs, exported.out_avals)]
 

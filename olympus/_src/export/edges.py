@@ -81,7 +81,7 @@ def _power(op: IrOperation) -> Term | None:
     size, infinity = abs(x), math.inf
     whole, halves = unary("floor", y).equal(y), y * 0.5
     odd = whole & unary("floor", halves).differs(halves)
-    # For a base without a sign; where the engine's own is not asked, it has harmless operands.
+    # The power of |x|. Where the engine's own is not used, its operands are 1.
     usual = unary("is_finite", y) & unary("is_finite", x) & size.differs(0)
     up = (size > 1).equal(y > 0)        # to an infinite power, or of zero or infinity
     power = select((usual, select((usual, size), 1) ** select((usual, y), 1)), (up, infinity), 0)

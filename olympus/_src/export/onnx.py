@@ -97,9 +97,7 @@ def _known_sizes(op: IrOperation, sizes: Sequence[int]) -> Sequence[int]:
 
 
 def _factor(op: IrOperation) -> str:
-    """The element type in which a product of arrays is computed: the widest among its operands and
-    result.
-    """
+    """The element type in which arrays are multiplied: the widest of operands and result."""
     kinds = map(element_of, (*op.results, *op.operands))
     widest = max(kinds, key=lambda kind: int(kind.lstrip("bfiu")))
     return "f32" if widest == "bf16" else WIDER.get(widest, widest)

@@ -131,7 +131,7 @@ def sizes_of(x: IrValue) -> IrValue:
 
 def negative(x: Term) -> Term:
     """Whether the sign bit of a float is set."""
-    # IREE computes doubles as floats in some programs, and then has not their bits.
+    # In some programs IREE computes doubles as floats, whose bits are others.
     return (x < 0) | (1 / x < 0) if x.element == "f64" else bits(x) < 0
 
 

@@ -180,9 +180,6 @@ def shaped_abstractify(x: ArrayLike) -> AbstractValue:
     Args:
       x: an array, a NumPy array, a tracer or a Python number.
 
-    Returns:
-      Its aval.
-
     >>> from olympus.api_util import shaped_abstractify
     >>> shaped_abstractify(1)
     ShapedArray(int32[], weak_type=True)

@@ -81,7 +81,6 @@ def create_call_primitive(name: str, inline_olympus_late: bool = True) -> CallPr
       inline_olympus_late: whether the program is emitted in place of the equation when a program is
         lowered, instead of as a function.
 
-    >>> from olympus.extend import core
     >>> program = olympus.make_olympuspr(lambda x: x * x)(1.0)
     >>> tagged_p = core.create_call_primitive("tagged")
     >>> print(olympus.vmap(lambda x: tagged_p.bind(x, call_olympuspr=program)[0])(onp.arange(3.)))
@@ -105,7 +104,6 @@ def register_call_primitive_rules(
       `eval_olympuspr_transpose`.
       inline_olympus_late: as of `create_call_primitive`.
 
-    >>> from olympus.extend import core
     >>> p = core.Primitive("plain")
     >>> core.register_call_primitive_rules(p)
     >>> program = olympus.make_olympuspr(lambda x: x + 1)(1)
@@ -153,7 +151,6 @@ def eval_olympuspr_transpose(prim: Primitive, ct: Sequence[Tangent], *args: Tran
     Returns:
       A list of cotangents, None for the other operands.
 
-    >>> from olympus.extend import core
     >>> from olympus.interpreters import ad
     >>> program = olympus.make_olympuspr(lambda x, y: x * y)(1.0, 1.0)
     >>> p = core.create_call_primitive("product")

@@ -28,9 +28,6 @@ def create_compile_options(computation: object, tuple_args: bool,
       np_dev: a NumPy array of the devices, or of their numbers.
       compiler_options: XLA's flags, by name.
 
-    Returns:
-      A `CompileOptions` of jaxlib's.
-
     >>> import numpy as np
     >>> from olympus.interpreters import pxla
     >>> options = pxla.create_compile_options(None, False, [False], [True], None, np.arange(2), {})

@@ -103,7 +103,6 @@ def jvp_from_lin(self: HiPrim, primals: tuple[PyTree, ...], tangents: tuple[PyTr
     Returns:
       The pair of result and tangent. TypeError where `lin` is made of `jvp`.
 
-    >>> from olympus.experimental import hiolympus
     >>> class Double(hiolympus.HiPrim):
     ...     def __init__(self, aval):
     ...         self.in_avals, self.out_aval, self.params = (aval,), aval, {}

@@ -112,9 +112,6 @@ def mapped_aval(size: int, axis: int | None, aval: AbstractValue) -> AbstractVal
       axis: its position; None for a value that is not mapped.
       aval: the array's aval.
 
-    Returns:
-      The aval without the axis.
-
     >>> from olympus.extend.core import mapped_aval
     >>> mapped_aval(3, 1, olympus.core.ShapedArray((2, 3), "float32"))
     ShapedArray(float32[2])
@@ -138,9 +135,6 @@ def unmapped_aval(size: int, axis: int | None, aval: AbstractValue,
       aval: the aval of one element.
       explicit_mesh_axis: accepted; the new axis is on no mesh axis.
 
-    Returns:
-      The aval with the axis.
-
     >>> from olympus.extend.core import unmapped_aval
     >>> unmapped_aval(3, 0, olympus.core.ShapedArray((2,), "float32"))
     ShapedArray(float32[3,2])
@@ -156,9 +150,6 @@ def primal_dtype_to_tangent_dtype(primal_dtype: DType) -> DType:
 
     Args:
       primal_dtype: the dtype of the values.
-
-    Returns:
-      A dtype.
 
     >>> from olympus.extend.core import primal_dtype_to_tangent_dtype
     >>> primal_dtype_to_tangent_dtype(onp.dtype("float32"))
@@ -205,9 +196,6 @@ def min_dim(d1: int, d2: int) -> int:
 @contextmanager
 def eval_context() -> Iterator[None]:
     """Context manager: operations inside run at once, even while a function is traced.
-
-    Returns:
-      A context manager; it gives nothing.
 
     >>> def f(x):
     ...     with olympus.core.eval_context():

@@ -29,9 +29,6 @@ def unmap_avals(axis_data: Axis, avals: PyTree, dims: PyTree) -> PyTree:
       avals: a pytree of types.
       dims: the mapped axis of each, or None.
 
-    Returns:
-      A pytree of types.
-
     >>> from types import SimpleNamespace
     >>> from olympus.experimental import hiolympus
     >>> axis = SimpleNamespace(size=3, mesh_axis=None)
@@ -52,9 +49,6 @@ def bdims_at_front(axis_data: Axis, args: PyTree, dims: PyTree) -> PyTree:
       axis_data: the mapped axis, as `batch` gets it.
       args: a pytree of arrays.
       dims: the mapped axis of each, or None.
-
-    Returns:
-      A pytree of arrays.
 
     >>> from types import SimpleNamespace
     >>> from olympus.experimental import hiolympus

@@ -231,9 +231,6 @@ def lower_olympuspr_to_fun(
         xla_donated_args, arg_memory_kinds, result_memory_kinds, arg_layouts, result_layouts,
         propagated_out_mem_kinds, detached: refused, if given.
 
-    Returns:
-      The operation `func.func`.
-
     >>> from olympus.extend.core import Primitive
     >>> program = olympus.make_olympuspr(lambda x: x * x)(1.0)
     >>> p, found = Primitive("as_function"), []

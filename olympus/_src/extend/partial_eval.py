@@ -125,9 +125,6 @@ def abstract_eval_fun(fun: Callable[..., Sequence[ArrayLike]], *avals: Aval,
       debug_info: its name and its arguments', for messages.
       params: passed to it by keyword.
 
-    Returns:
-      A list of types.
-
     >>> names = olympus.extend.core.DebugInfo("tiled", "tiled")
     >>> aval = olympus.typeof(onp.ones(2))
     >>> abstract_eval_fun(lambda x, n: [onp.tile(x, n)], aval, n=3, debug_info=names)
@@ -306,7 +303,6 @@ def jvp(fun: Callable[..., PyTree], primals: PyTree, tangents: PyTree, has_aux: 
     Returns:
       Results, their tangents, and aux if there is any.
 
-    >>> from olympus.interpreters import ad
     >>> zero = ad.Zero(olympus.typeof(1.0))
     >>> out, tangent = ad.jvp(lambda x, y: x * y, (2.0, 3.0), (1.0, zero))
     >>> print(out, tangent)
@@ -344,7 +340,6 @@ def linearize(traceable: Callable[..., PyTree], primals_ft: PyTree, has_aux: boo
       Results; which of their leaves have a tangent; the program, from the tangents of arguments to
       these; the values of its constvars; aux if there is any.
 
-    >>> from olympus.interpreters import ad
     >>> out, nonzero, program, consts = ad.linearize(lambda x: (onp.sin(x), 1.0), (0.0,))
     >>> print(out[0], nonzero, olympus.core.eval_olympuspr(program, consts, 2.0)[0])
     0.0 [True, False] 2.0
@@ -386,7 +381,6 @@ def backward_pass(olympuspr: Olympuspr, transform_stack: bool, consts: Sequence[
     Returns:
       A list: per input its cotangent, maybe a symbolic `Zero`, and None for one that has a value.
 
-    >>> from olympus.interpreters import ad
     >>> program = olympus.make_olympuspr(lambda x, y: x * y)(1.0, 1.0).olympuspr
     >>> unknown = ad.UndefinedPrimal(olympus.typeof(1.0))
     >>> print(ad.backward_pass(program, False, [], [3.0, unknown], [2.0])[1])

@@ -101,9 +101,6 @@ def lower_fun(fun: Callable[..., Array | Sequence[Array]], multiple_results: boo
       fun: a function of arrays in terms of other operations.
       multiple_results: whether it returns a sequence of arrays instead of one.
 
-    Returns:
-      A rule for `register_lowering`.
-
     >>> from olympus.extend.core import Primitive
     >>> p = Primitive("scaled")
     >>> _ = p.def_abstract_eval(lambda x, by: x)
@@ -157,9 +154,6 @@ def aval_to_ir_types(ctx: object, aval: Aval) -> tuple[IrType, ...]:
 @described_like(aval_to_ir_types)
 def aval_to_ir_type(ctx: object, aval: Aval) -> IrType:
     """The MLIR type of an aval; of an extended dtype its physical type.
-
-    Returns:
-      An MLIR tensor type.
 
     >>> print(mlir.aval_to_ir_type(None, olympus.core.ShapedArray((2, 3), "float32")))
     tensor<2x3xf32>
@@ -269,9 +263,6 @@ def ir_constants(val: ArrayLike, *, const_lowering: Lowered | None = None,
       val: a NumPy array or a number.
       const_lowering, aval: as of `ir_constant`.
 
-    Returns:
-      A list of one MLIR value.
-
     >>> import numpy as np
     >>> from olympus.extend.core import Primitive
     >>> p = Primitive("eight")
@@ -372,9 +363,6 @@ def core_call_lowering(ctx: Builder, *args: IrValue, name: str, backend: str | N
       inline_olympus_late: whether the program's operations are emitted in place of a call.
       call_olympuspr: the program.
 
-    Returns:
-      A list of values.
-
     >>> from olympus.extend.core import Primitive
     >>> body = olympus.make_olympuspr(lambda x: x + 1)(1.0)
     >>> p = Primitive("called")
@@ -426,9 +414,6 @@ def flatten_ir_types(xs: Any) -> list[Any]:
 
     Args:
       xs: a type, or a sequence of types and sequences.
-
-    Returns:
-      A list of types.
 
     >>> i8, f32 = map(mlir.dtype_to_ir_type, ("int8", "float32"))
     >>> print(*mlir.flatten_ir_types([i8, (f32, i8)]))

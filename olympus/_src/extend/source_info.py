@@ -116,9 +116,6 @@ def set_name_stack(name_stack: NameStack) -> Iterator[None]:
     Args:
       name_stack: what `current_name_stack` gave, for one.
 
-    Returns:
-      A context manager that is a decorator, too.
-
     >>> with source_info_util.set_name_stack(source_info_util.new_name_stack("mine")):
     ...     print(source_info_util.current_name_stack())
     mine
@@ -133,9 +130,6 @@ def set_name_stack(name_stack: NameStack) -> Iterator[None]:
 @contextlib.contextmanager
 def reset_name_stack() -> Iterator[None]:
     """Context manager: operations within are in no scope.
-
-    Returns:
-      A context manager that is a decorator, too.
 
     >>> with olympus.named_scope("layer"), source_info_util.reset_name_stack():
     ...     len(source_info_util.current_name_stack())
@@ -152,9 +146,6 @@ def extend_name_stack(name: str) -> Iterator[None]:
     Args:
       name: the scope's.
 
-    Returns:
-      A context manager that is a decorator, too.
-
     >>> with source_info_util.extend_name_stack("layer"):
     ...     print(source_info_util.current_name_stack())
     layer
@@ -169,9 +160,6 @@ def transform_name_stack(name: str) -> Iterator[None]:
 
     Args:
       name: the transformation's: "vmap", for one.
-
-    Returns:
-      A context manager that is a decorator, too.
 
     >>> with source_info_util.transform_name_stack("vmap"):
     ...     with source_info_util.extend_name_stack("layer"):
@@ -191,9 +179,6 @@ def user_context(traceback: source.Source | None, name_stack: NameStack | Scope 
       traceback: the line, as `eqn.source_info.traceback` has it; None is the user's own.
       name_stack: the scopes, as `eqn.source_info.name_stack` or a `NameStack` has them; None are
         those around.
-
-    Returns:
-      A context manager.
 
     >>> known, = olympus.make_olympuspr(olympus.named_scope("layer")(lambda x: x + 1))(1.0).eqns
     >>> def doubled(x):

@@ -58,9 +58,6 @@ def instantiate_zeros(tangent: Tangent) -> Array:
     Args:
       tangent: an array or a `Zero`.
 
-    Returns:
-      An array.
-
     >>> print(ad.instantiate_zeros(ad.Zero(olympus.typeof(1.0))))
     0.0
     """
@@ -72,9 +69,6 @@ def zeros_like_aval(aval: ShapedArray) -> ArrayLike:
 
     Args:
       aval: an array's aval.
-
-    Returns:
-      An array.
 
     >>> print(ad.zeros_like_aval(olympus.core.ShapedArray((2,), "int32")))
     [0 0]

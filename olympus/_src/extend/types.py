@@ -54,7 +54,6 @@ def register_hitype(val_cls: type, typeof_fn: Callable[[Any], AbstractValue]) ->
 
     TypeError for anything but a class, or for a container.
 
-    >>> from olympus.experimental import hiolympus
     >>> class Token:
     ...     pass
     >>> class TokenType(hiolympus.HiType):

@@ -249,7 +249,7 @@ def _by_transfers(b: Builder, callback: Callable[..., tuple[np.ndarray, ...]],
 def _on_one(b: Builder, names: Sequence[Hashable], call: Callable[[], list[IrValue]],
             types: Sequence[IrType]) -> list[IrValue]:
     """The results of a call by the first device along axes of a mesh; all of these get them."""
-    # Zeros of the other devices, so that the sum over all is the result of the one.
+    # The other devices give zeros, so that the sum over all is the result of the one.
     def nothing() -> list[IrValue]:
         return [b.full(a, False) for a in b.avals_out]
 
@@ -426,7 +426,7 @@ class _Structured(ByKey):
     def __name__(self) -> str:
         return name_of(self.fun)
 
-    # Each call makes one, and calls of one function are to have equal params.
+    # Each call makes a new function; calls of one user's function must have equal params.
     def _key(self) -> tuple:
         return self.fun, self.tree
 

@@ -28,7 +28,7 @@ class _Format:
 
     def __init__(self, fmt: str, use_logging: bool) -> None:
         self.fmt, self.use_logging = fmt, use_logging
-        # Those around the call: the program prints in another thread, which has its own.
+        # NumPy's options at the call: the program prints in another thread, which has its own.
         self.options = np.get_printoptions()
 
     def __eq__(self, other: object) -> bool:

@@ -74,7 +74,7 @@ def visualize_sharding(shape: Sequence[int], sharding: Sharding, use_color: bool
 
 def _notebook() -> ModuleType | None:
     """IPython's module that displays, if this is the process of a notebook."""
-    # Not imported: a notebook has done so. In a terminal IPython's shell has no kernel.
+    # IPython is not imported here: a notebook has done so. In a terminal its shell has no kernel.
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return ipython.display if ipython is not None and hasattr(shell, "kernel") else None

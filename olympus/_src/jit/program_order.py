@@ -44,9 +44,6 @@ def program_order(f: Callable[..., PyTree] | None = None, *, enforce: bool,
         operations have ended before a result is read.
       exclude_argnames: arguments that are not waited for then, by name.
 
-    Returns:
-      A function of the same arguments.
-
     >>> from olympus.experimental.overlap import program_order
     >>> f = program_order(lambda x, y: (x * 2, y * 3), enforce=True)
     >>> olympus.make_olympuspr(f)(1.0, 2.0)

@@ -465,9 +465,7 @@ class Compiled(Stage):
 
     @property
     def input_shardings(self) -> PyTree:
-        """The sharding of each argument, in their tree; None for arguments that the program
-        ignores.
-        """
+        """The sharding of each argument, in their tree; None for arguments that are ignored."""
         lead = len(self._program.lead)
         return tree_unflatten(self.in_tree, self._executable.in_shardings[lead:])
 

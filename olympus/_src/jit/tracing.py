@@ -166,9 +166,6 @@ def named_scope(name: str) -> contextlib._GeneratorContextManager[None]:
     Args:
       name: the scope's name; scopes nest.
 
-    Returns:
-      A context manager that is a decorator, too.
-
     TypeError unless `name` is a string.
 
     >>> @olympus.jit
@@ -216,9 +213,6 @@ def ensure_compile_time_eval() -> Iterator[None]:
     """Context manager and decorator: operations inside run at once, even while tracing.
 
     Calls that depend on traced values act as outside.
-
-    Returns:
-      A context manager that is a decorator, too.
 
     >>> @olympus.jit
     ... def f(x):

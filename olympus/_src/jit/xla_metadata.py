@@ -197,9 +197,6 @@ def fused(*, out_spaces: PyTree) -> Callable[[Callable[P, R]], Callable[P, R]]:
       out_spaces: the memory spaces of the results: an `olympus.memory.Space`, or a prefix of the
         structure of the results.
 
-    Returns:
-      A decorator of functions of pytrees of arrays.
-
     >>> from olympus.experimental.fused import fused
     >>> f = fused(out_spaces=olympus.memory.Space.Device)(lambda x: x * 2)
     >>> 'inlineable = "false"' in olympus.jit(f).lower(1.0).as_text(), f(2.0)
@@ -225,9 +222,6 @@ def scheduling_group(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
     Args:
       name: the name of the group; "group:part" is a group within another.
-
-    Returns:
-      A decorator of functions of pytrees of arrays.
 
     >>> from olympus.experimental.scheduling_groups import scheduling_group
     >>> f = scheduling_group("first")(lambda x: x * 2)

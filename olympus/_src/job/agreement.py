@@ -123,7 +123,7 @@ def _meet(place: str, timeout: int, processes: Sequence[int]) -> list[rollcall.M
     with watch_others() as watch:
         while not met.done():
             ended = [m for m in watch.look(0.1) if m.process_id in processes]
-            # Who has met the others may end before this one looks.
+            # A process that has met the others may end before this one looks.
             if ended and not met.done():
                 # A barrier cannot be left: `shutdown` joins the thread once the client has gone.
                 current.left_waiting.append(thread)
@@ -193,7 +193,7 @@ def _why(error: str) -> str:
             ended = [m for m in current.members if m.process_id not in answers and (
                 m in gone or str(m.process_id) in left)]
         silent = [m for m in current.members if m.process_id not in answers]
-        # Numbers all: a text is what another process found, and was returned.
+        # All answers are numbers here: a text, another process's reason, was returned above.
         seconds = max(map(int, answers.values()))
         if ended:
             reason = f"{_have_ended(ended)}; {_START_ANEW}"

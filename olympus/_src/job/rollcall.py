@@ -1,8 +1,8 @@
 """The roll call of a distributed job, before its runtime starts: who is there, and do they agree?
 
 The runtime's own service ends processes that fail to connect; here each gets an error that it can
-catch, which names the processes that are missing, doubled or of another opinion. Process 0 listens
-at the coordinator's port until all have reported; then its service takes the port over.
+catch, which names the processes that are missing, duplicated, or disagree about the job. Process 0
+listens at the coordinator's port until all have reported; then its service takes the port over.
 """
 
 from __future__ import annotations
@@ -127,7 +127,8 @@ def gather(bind_address: str, mine: Member, timeout: float
                     f"{timeout:.0f} seconds; {len(known)} of {mine.num_processes} are there; look "
                     "at the logs of those that are not, or raise initialization_timeout.")
                 break
-            # Nobody else is heard meanwhile: a stranger that says nothing does not hold up all.
+            # Connections are read one by one: a stranger that says nothing must not hold up the
+            # others.
             connection.settimeout(_GREETING)
             greeting = _receive_line(connection)
             # All but `address`, which is seen from here.
@@ -235,7 +236,7 @@ class Watch:
 
     def look(self, timeout: float) -> list[Member]:
         """Wait for a process to end, and return those that have."""
-        # Nobody sends anything: what can be read is the end.
+        # Nobody sends anything here: readable means that the connection has ended.
         for key, _ in self._living.select(timeout):
             self._living.unregister(key.fileobj).fileobj.close()
             self.ended.append(key.data)

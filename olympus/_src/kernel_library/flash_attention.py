@@ -85,7 +85,6 @@ def flash_attention(q: Array, k: Array, v: Array, ab: Array | None = None,
       ValueError: shapes that do not fit, blocks that do not divide; outside of
         `pltpu.force_tpu_interpret_mode()`, which interprets the kernels.
 
-    >>> from olympus.experimental.pallas import tpu as pltpu
     >>> from olympus.experimental.pallas.ops.tpu import flash_attention as flash
     >>> x = onp.array([[1., 0.], [0., 1.]])[None, None]
     >>> with pltpu.force_tpu_interpret_mode():

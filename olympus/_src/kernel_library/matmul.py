@@ -55,7 +55,6 @@ def matmul(x: Array, y: Array, *, block_shape: tuple[int, int], block_k: int = 2
     Returns:
       [m, n].
 
-    >>> from olympus.experimental.pallas import tpu as pltpu
     >>> from olympus.experimental.pallas.ops.tpu.matmul import matmul
     >>> with pltpu.force_tpu_interpret_mode():
     ...     print(matmul(onp.ones((4, 4)), onp.ones((4, 2)), block_shape=(2, 2), block_k=2)[0])

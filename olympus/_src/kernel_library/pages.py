@@ -110,7 +110,6 @@ def paged_attention(q: Array, k_pages: PyTree, v_pages: PyTree, lengths: Array,
     Returns:
       An array [batch, heads, dim].
 
-    >>> from olympus.experimental.pallas import tpu as pltpu
     >>> from olympus.experimental.pallas.ops.tpu.paged_attention import paged_attention
     >>> q, pages = onp.ones((1, 4, 8)), onp.ones((2, 3, 16, 8))
     >>> with pltpu.force_tpu_interpret_mode():

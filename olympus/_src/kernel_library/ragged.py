@@ -149,7 +149,6 @@ def ragged_paged_attention(
     Returns:
       An array like q, with 0 for tokens of no sequence.
 
-    >>> from olympus.experimental.pallas import tpu as pltpu
     >>> from olympus.experimental.pallas.ops.tpu import ragged_paged_attention as ragged
     >>> q, pages = onp.ones((3, 2, 8)), onp.ones((4, 16, 2, 8))     # two queries, and one
     >>> ints = [onp.array(x) for x in ([20, 5], [[0, 3], [2, 0]], [0, 2, 3], [2])]

@@ -209,9 +209,6 @@ def _make(mask: MultiHeadMask | BoolArray | Array, *, is_mqa: bool, head_shards:
         cotangents.
       interpret: run the kernels as compiled loops; nothing else can be done with them here.
 
-    Returns:
-      A `SplashAttentionKernel`.
-
     Raises ValueError for a mask of another rank, and sizes that do not divide.
 
     >>> import olympus.numpy as onp

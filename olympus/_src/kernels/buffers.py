@@ -197,8 +197,6 @@ def emit_pipeline_with_allocations(body: Callable[..., None], *, grid: Grid, in_
       The pipeline, and a function of the same references whose results, `BufferedRef`s, are types
       for `pl.run_scoped`. Several runs of the pipeline take these: `allocations=`.
 
-    >>> from olympus.experimental import pallas as pl
-    >>> from olympus.experimental.pallas import tpu as pltpu
     >>> def double(x, o):
     ...     o[...] = x[...] * 2
     >>> def kernel(x, o):

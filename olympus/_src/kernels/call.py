@@ -139,7 +139,6 @@ def pallas_call(kernel: Callable[..., None], out_shape: PyTree, *,
     integer until they are written. Raises ValueError where blocks, index maps and
     arrays do not fit.
 
-    >>> from olympus.experimental import pallas as pl
     >>> def double(x, o):
     ...     o[...] = x[...] * 2
     >>> block = pl.BlockSpec((2,), lambda i: (i,))

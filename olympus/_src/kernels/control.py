@@ -22,10 +22,6 @@ def when(condition: bool | ArrayLike, /) -> Callable[[Callable[[], None]], None]
     Args:
       condition: a bool, or a boolean scalar array, for which both cases are traced.
 
-    Returns:
-      A decorator for a function without arguments and results.
-
-    >>> from olympus.experimental import pallas as pl
     >>> def kernel(o):
     ...     @pl.when(pl.program_id(0) == 1)
     ...     def _():
@@ -58,7 +54,6 @@ def loop(lower: Integer, upper: Integer, *, init_carry: PyTree = None, step: Int
     Returns:
       A decorator, whose result is the last carry.
 
-    >>> from olympus.experimental import pallas as pl
     >>> ref = olympus.new_ref(onp.zeros(4))
     >>> @pl.loop(0, 4, step=2)
     ... def _(i):

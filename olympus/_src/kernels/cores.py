@@ -74,9 +74,6 @@ def core_map(mesh: PyTree, *, compiler_params: object = None, interpret: object 
       scratch_shapes: types of references that the function gets for each core.
       compiler_params, debug, cost_estimate, name, metadata: as for `pallas_call`.
 
-    Returns:
-      A decorator, which runs the function.
-
     >>> from types import SimpleNamespace
     >>> from olympus.experimental import pallas as pl
     >>> ref = olympus.new_ref(onp.zeros(2))

@@ -35,7 +35,6 @@ def debug_print(fmt: str, *args: ArrayLike) -> None:
       fmt: a format string with a place for each value; without places the values come behind it.
       *args: arrays.
 
-    >>> from olympus.experimental import pallas as pl
     >>> def kernel(o):
     ...     pl.debug_print("step {}", pl.program_id(0))
     >>> out = olympus.ShapeDtypeStruct((1,), onp.float32)
@@ -96,7 +95,6 @@ def estimate_cost(fun: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree) -
     Returns:
       A `CostEstimate`; its bytes count arguments and results.
 
-    >>> from olympus.experimental import pallas as pl
     >>> x = olympus.ShapeDtypeStruct((8, 8), onp.float32)
     >>> pl.estimate_cost(onp.dot, x, x)
     CostEstimate(flops=1024, transcendentals=0, bytes_accessed=768, remote_bytes_transferred=0)
@@ -143,9 +141,6 @@ def pallas_export_experimental(dynamic_shapes: bool) -> Iterator[None]:
     Args:
       dynamic_shapes: whether.
 
-    Returns:
-      A context manager.
-
     >>> from olympus.experimental import pallas as pl
     >>> with pl.pallas_export_experimental(True):
     ...     pass
@@ -160,9 +155,6 @@ def multiple_of(x: ArrayLike, values: int | Sequence[int]) -> ArrayLike:
     Args:
       x: integer array.
       values: ints.
-
-    Returns:
-      `x`.
 
     >>> from olympus.experimental import pallas as pl
     >>> pl.multiple_of(16, 8)

@@ -124,7 +124,6 @@ def program_id(axis: int) -> Array:
 
     Raises ValueError outside of a kernel, and for an axis that the grid has not.
 
-    >>> from olympus.experimental import pallas as pl
     >>> def kernel(o):
     ...     o[pl.program_id(0)] = pl.program_id(0) * 10
     >>> out = olympus.ShapeDtypeStruct((3,), onp.int32)
@@ -146,7 +145,6 @@ def num_programs(axis: int) -> int | Array:
 
     Raises ValueError outside of a kernel, and for an axis that the grid has not.
 
-    >>> from olympus.experimental import pallas as pl
     >>> def kernel(o):
     ...     o[pl.program_id(0)] = pl.num_programs(0)
     >>> out = olympus.ShapeDtypeStruct((3,), onp.int32)

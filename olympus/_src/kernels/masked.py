@@ -173,7 +173,7 @@ def swap(ref: Reference, idx: object, val: ArrayLike, *, mask: ArrayLike | None 
     old = get_p.bind(part.ref, *part.ops, view=part.view)
     ops, view = list(part.ops), part.view
     if type(view) is At:
-        # An element that the mask leaves out has no place: two of one place would race.
+        # Masked elements get a place out of bounds: two at one place would race.
         k = next((k for k, op in enumerate(ops) if typeof(op).shape == part.shape != ()), None)
         if k is not None:
             ops[k] = where(mask, ops[k], dtypes.integer_range(typeof(ops[k]).dtype)[1])

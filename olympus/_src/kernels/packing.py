@@ -36,7 +36,6 @@ def stochastic_round(x: ArrayLike, random_bits: ArrayLike, *, target_dtype: DTyp
     Returns:
       An array of the target dtype. Infinities, NaN and what overflows are as after `astype`.
 
-    >>> from olympus.experimental.pallas import tpu as pltpu
     >>> x = onp.full(1000, 1.001, onp.float32)
     >>> bits = olympus.random.bits(olympus.random.key(0), (1000,), onp.uint32)
     >>> y = pltpu.stochastic_round(x, bits, target_dtype=onp.bfloat16)
@@ -164,9 +163,6 @@ def einshape(equation: str, x: ArrayLike, assert_is_tile_preserving: bool = Fals
       x: array.
       assert_is_tile_preserving: has no effect in interpret mode.
       **sizes: of letters in parentheses; one of each pair may be left out.
-
-    Returns:
-      An array.
 
     >>> from olympus.experimental.pallas import tpu as pltpu
     >>> pltpu.einshape("a(bc)->(ba)c", onp.zeros((10, 20)), b=4).shape

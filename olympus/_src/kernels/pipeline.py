@@ -135,8 +135,6 @@ def emit_pipeline(body: Callable[..., None], *, grid: Grid, in_specs: PyTree = (
       body gets behind the blocks; `allocations`: a `BufferedRef` for each reference, which has its
       blocks; `body_prologue`: a function that is called before the body.
 
-    >>> from olympus.experimental import pallas as pl
-    >>> from olympus.experimental.pallas import tpu as pltpu
     >>> def double(x, o):
     ...     o[...] = x[...] * 2
     >>> def kernel(x, o):

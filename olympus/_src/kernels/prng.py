@@ -46,8 +46,6 @@ def prng_seed(*seeds: ArrayLike) -> None:
 
     Raises ValueError outside of a kernel. Without a seed, a call of a kernel begins with one state.
 
-    >>> from olympus.experimental import pallas as pl
-    >>> from olympus.experimental.pallas import tpu as pltpu
     >>> def kernel(o):
     ...     pltpu.prng_seed(7, pl.program_id(0))
     ...     o[...] = pltpu.prng_random_bits((2,))
@@ -77,11 +75,6 @@ def prng_random_bits(shape: Sequence[int]) -> Array:
     Args:
       shape: ints.
 
-    Returns:
-      An int32 array.
-
-    >>> from olympus.experimental import pallas as pl
-    >>> from olympus.experimental.pallas import tpu as pltpu
     >>> def heads(o):
     ...     o[...] = (pltpu.prng_random_bits((1000,)) < 0).sum()
     >>> out = olympus.ShapeDtypeStruct((), onp.int32)
@@ -100,11 +93,6 @@ def stateful_bits(shape: Sequence[int] = (), dtype: DTypeLike | None = None) -> 
       shape: ints.
       dtype: an unsigned integer dtype; None is uint32, or uint64 with x64 on.
 
-    Returns:
-      An array.
-
-    >>> from olympus.experimental import pallas as pl
-    >>> from olympus.experimental.pallas import tpu as pltpu
     >>> def kernel(o):
     ...     o[...] = pltpu.stateful_bits((8,), onp.uint8)
     >>> out = olympus.ShapeDtypeStruct((8,), onp.uint8)
@@ -124,11 +112,6 @@ def stateful_uniform(shape: Sequence[int] = (), dtype: DTypeLike | None = None,
       dtype: a float dtype; None is the default float.
       minval, maxval: bounds; arrays that broadcast to the shape.
 
-    Returns:
-      An array.
-
-    >>> from olympus.experimental import pallas as pl
-    >>> from olympus.experimental.pallas import tpu as pltpu
     >>> def mean(o):
     ...     o[...] = pltpu.stateful_uniform((1000,), onp.float32, -1., 1.).mean()
     >>> out = olympus.ShapeDtypeStruct((), onp.float32)
@@ -146,11 +129,6 @@ def stateful_normal(shape: Sequence[int] = (), dtype: DTypeLike | None = None) -
       shape: ints.
       dtype: a float dtype; None is the default float.
 
-    Returns:
-      An array.
-
-    >>> from olympus.experimental import pallas as pl
-    >>> from olympus.experimental.pallas import tpu as pltpu
     >>> def variance(o):
     ...     o[...] = pltpu.stateful_normal((1000,), onp.float32).var()
     >>> out = olympus.ShapeDtypeStruct((), onp.float32)
@@ -168,11 +146,6 @@ def stateful_bernoulli(p: ArrayLike = 0.5, shape: Sequence[int] | None = None) -
       p: float; an array that broadcasts to the shape.
       shape: ints; None is the shape of p.
 
-    Returns:
-      A boolean array.
-
-    >>> from olympus.experimental import pallas as pl
-    >>> from olympus.experimental.pallas import tpu as pltpu
     >>> def share(o):
     ...     o[...] = pltpu.stateful_bernoulli(.25, (1000,)).mean()
     >>> out = olympus.ShapeDtypeStruct((), onp.float32)
@@ -193,8 +166,6 @@ def to_pallas_key(key: ArrayLike) -> Array:
       Typed keys. In a kernel functions of `olympus.random` take them; pass them with
       `BlockSpec(memory_space=pltpu.SMEM)`.
 
-    >>> from olympus.experimental import pallas as pl
-    >>> from olympus.experimental.pallas import tpu as pltpu
     >>> def kernel(key, o):
     ...     o[...] = olympus.random.uniform(olympus.random.fold_in(key[...], 1), o.shape)
     >>> key = pltpu.to_pallas_key(olympus.random.key(0, impl="rbg"))
@@ -234,7 +205,6 @@ def sample_block(sampler_fn: Callable[..., Array], global_key: ArrayLike,
     Returns:
       An array of shape `block_size`.
 
-    >>> from olympus.experimental.pallas import tpu as pltpu
     >>> draw = lambda block, index: pltpu.sample_block(
     ...     olympus.random.uniform, olympus.random.key(0), block, (2, 2), (4, 8), index)
     >>> bool((draw((4, 8), (0, 0))[2:, 4:] == draw((2, 4), (1, 1))).all())

@@ -42,7 +42,6 @@ def run_scoped(f: Callable[..., R], *types: PyTree, collective_axes: Hashable = 
     Returns:
       The result of `f`.
 
-    >>> from olympus.experimental import pallas as pl
     >>> def kernel(x, o):
     ...     def sum_of_squares(acc):
     ...         acc[...] = x[...] * x[...]
@@ -66,9 +65,6 @@ def with_scoped(*types: PyTree, collective_axes: Hashable = (), **kw_types: PyTr
 
     Args:
       *types, collective_axes, **kw_types: as for `run_scoped`.
-
-    Returns:
-      A decorator.
 
     >>> from olympus.experimental import pallas as pl
     >>> @pl.with_scoped(pl.ANY((2,), onp.int32))
@@ -96,9 +92,6 @@ def get_global(what: PyTree) -> Reference:
     Args:
       what: a `MemoryRef`.
 
-    Returns:
-      A reference.
-
     >>> from olympus.experimental import pallas as pl
     >>> pl.get_global(pl.ANY((2,), onp.int32)).shape
     (2,)
@@ -112,9 +105,6 @@ def get_barrier_semaphore() -> Reference:
 
     Signal the neighbours, then wait for them: `semaphore_signal(sem, device_id=…)`,
     `semaphore_wait(sem, count)`. Interpreted devices meet wherever they communicate.
-
-    Returns:
-      A reference to a semaphore.
 
     >>> from olympus.experimental.pallas import tpu as pltpu
     >>> print(pltpu.semaphore_read(pltpu.get_barrier_semaphore()))
@@ -132,9 +122,6 @@ def empty(shape: Sequence[int], dtype: DTypeLike, *, out_sharding: ShardingLike 
       dtype: a dtype.
       out_sharding: where the result is.
 
-    Returns:
-      An array.
-
     >>> from olympus.experimental import pallas as pl
     >>> print(pl.empty((2,), onp.float32))
     [nan nan]
@@ -150,9 +137,6 @@ def empty_like(x: PyTree) -> PyTree:
     Args:
       x: a pytree of arrays, `ShapeDtypeStruct`s or `MemoryRef`s.
 
-    Returns:
-      A pytree of arrays.
-
     >>> from olympus.experimental import pallas as pl
     >>> print(pl.empty_like(onp.zeros(2)))
     [nan nan]
@@ -167,10 +151,6 @@ def empty_ref_like(x: PyTree) -> Reference:
     Args:
       x: a `MemoryRef` or `ShapeDtypeStruct`.
 
-    Returns:
-      A reference.
-
-    >>> from olympus.experimental import pallas as pl
     >>> print(pl.empty_ref_like(olympus.ShapeDtypeStruct((2,), onp.float32))[...])
     [nan nan]
     """
@@ -184,9 +164,6 @@ def broadcast_to(a: ArrayLike, shape: Sequence[int]) -> Array:
     Args:
       a: array or number.
       shape: ints.
-
-    Returns:
-      An array.
 
     >>> from olympus.experimental import pallas as pl
     >>> print(pl.broadcast_to(1, (2,)))
@@ -206,7 +183,6 @@ def select_ref(idx: Array, *refs: Reference) -> Reference:
     Returns:
       A reference with a copy of the chosen one's content; writes to it reach none of them.
 
-    >>> from olympus.experimental import pallas as pl
     >>> a, b = olympus.new_ref(onp.zeros(2)), olympus.new_ref(onp.ones(2))
     >>> print(pl.select_ref(onp.int32(1), a, b)[...])
     [1. 1.]

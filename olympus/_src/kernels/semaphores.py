@@ -243,8 +243,6 @@ def make_async_copy(src_ref: Reference, dst_ref: Reference, sem: Reference) -> A
     Returns:
       An `AsyncCopy`, with `start()` and `wait()`.
 
-    >>> from olympus.experimental import pallas as pl
-    >>> from olympus.experimental.pallas import tpu as pltpu
     >>> def kernel(x, o, sem):
     ...     copy = pltpu.make_async_copy(x.at[1:], o, sem)
     ...     copy.start()
@@ -276,8 +274,6 @@ def make_async_remote_copy(src_ref: Reference, dst_ref: Reference, send_sem: Ref
     Returns:
       An `AsyncCopy`, with `start()`, `wait()`, `wait_send()` and `wait_recv()`.
 
-    >>> from olympus.experimental import pallas as pl
-    >>> from olympus.experimental.pallas import tpu as pltpu
     >>> def to_the_right(x, o, sent, received):
     ...     there = (lax.axis_index("x") + 1) % lax.axis_size("x")
     ...     pltpu.make_async_remote_copy(x, o, sent, received, device_id=(there,)).start()

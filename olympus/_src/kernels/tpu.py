@@ -195,11 +195,6 @@ def force_tpu_interpret_mode(params: InterpretParams | None = None) -> Iterator[
     Args:
       params: as for `interpret=`.
 
-    Returns:
-      A context manager.
-
-    >>> from olympus.experimental import pallas as pl
-    >>> from olympus.experimental.pallas import tpu as pltpu
     >>> def one(o):
     ...     o[...] = 1.
     >>> with pltpu.force_tpu_interpret_mode():
@@ -216,7 +211,6 @@ def set_tpu_interpret_mode(params: object = None) -> None:
     Args:
       params: an `InterpretParams`; None is True.
 
-    >>> from olympus.experimental.pallas import tpu as pltpu
     >>> pltpu.set_tpu_interpret_mode()
     >>> olympus.config.update("olympus_pallas_interpret", False)
     """
@@ -267,9 +261,6 @@ def create_tensorcore_mesh(axis_name: str, devices: PyTree = None, num_cores: in
       devices: has no effect in interpret mode.
       num_cores: the number of cores; None is one.
 
-    Returns:
-      A `TensorCoreMesh`.
-
     >>> from olympus.experimental.pallas import tpu as pltpu
     >>> pltpu.create_tensorcore_mesh("core").shape
     {'core': 1}
@@ -292,8 +283,6 @@ def async_copy(src_ref: Reference, dst_ref: Reference, sem: Reference, *, priori
     Returns:
       The copy, with `wait()`.
 
-    >>> from olympus.experimental import pallas as pl
-    >>> from olympus.experimental.pallas import tpu as pltpu
     >>> @pl.with_scoped(pltpu.VMEM((2,), onp.float32), pltpu.SemaphoreType.DMA)
     ... def copied(x, to, sem):
     ...     pltpu.async_copy(x, to, sem).wait()
@@ -313,7 +302,6 @@ def sync_copy(src_ref: Reference, dst_ref: Reference) -> None:
     Args:
       src_ref, dst_ref: references, or parts, with one shape and dtype.
 
-    >>> from olympus.experimental.pallas import tpu as pltpu
     >>> x, y = olympus.new_ref(onp.ones(2)), olympus.new_ref(onp.zeros(2))
     >>> pltpu.sync_copy(x, y)
     >>> print(y[...])
@@ -330,10 +318,6 @@ def load(ref: Reference, *, mask: ArrayLike | None = None) -> Array:
       ref: a reference, or a part of one.
       mask: bools that broadcast to it.
 
-    Returns:
-      An array.
-
-    >>> from olympus.experimental.pallas import tpu as pltpu
     >>> print(pltpu.load(olympus.new_ref(onp.arange(3)).at[1:]))
     [1 2]
     """
@@ -349,7 +333,6 @@ def store(ref: Reference, val: ArrayLike, *, mask: ArrayLike | None = None) -> N
       val: array or number that broadcasts to it.
       mask: bools that broadcast to it.
 
-    >>> from olympus.experimental.pallas import tpu as pltpu
     >>> ref = olympus.new_ref(onp.arange(3))
     >>> pltpu.store(ref, 7, mask=onp.array([True, False, True]))
     >>> print(ref[...])
@@ -383,7 +366,6 @@ def touch(ref: PyTree) -> None:
     Args:
       ref: a reference.
 
-    >>> from olympus.experimental.pallas import tpu as pltpu
     >>> pltpu.touch(olympus.new_ref(1))
     """
 
@@ -394,11 +376,6 @@ def run_on_first_core(core_axis_name: str) -> Callable[[Callable[[], None]], Non
     Args:
       core_axis_name: the name of the axis.
 
-    Returns:
-      A decorator of functions without arguments.
-
-    >>> from olympus.experimental import pallas as pl
-    >>> from olympus.experimental.pallas import tpu as pltpu
     >>> def f(x, o):
     ...     @pltpu.run_on_first_core("core")
     ...     def _():
@@ -413,9 +390,6 @@ def run_on_first_core(core_axis_name: str) -> Callable[[Callable[[], None]], Non
 
 def dma_semaphore() -> SemaphoreRef:
     """The type of one semaphore of kind `DMA`.
-
-    Returns:
-      A `SemaphoreRef` of no axes.
 
     >>> from olympus.experimental.pallas import tpu as pltpu
     >>> pltpu.dma_semaphore().shape

@@ -51,7 +51,6 @@ def load(ref: Reference, *, mask: ArrayLike | None = None, other: ArrayLike | No
     Returns:
       An array of the part's shape.
 
-    >>> from olympus.experimental.pallas import triton as plgpu
     >>> ref = olympus.new_ref(onp.arange(3))
     >>> print(plgpu.load(ref, mask=onp.array([True, False, True]), other=-1))
     [ 0 -1  2]
@@ -67,7 +66,6 @@ def store(ref: Reference, val: ArrayLike, *, mask: ArrayLike | None = None,
     Args:
       eviction_policy: has no effect in interpret mode.
 
-    >>> from olympus.experimental.pallas import triton as plgpu
     >>> ref = olympus.new_ref(onp.arange(3))
     >>> plgpu.store(ref, 9, mask=onp.array([True, False, True]))
     >>> print(ref[...])
@@ -146,7 +144,6 @@ def atomic_cas(ref: Reference, cmp: ArrayLike, val: ArrayLike) -> Array:
     Args:
       cmp: the value to compare with.
 
-    >>> from olympus.experimental.pallas import triton as plgpu
     >>> ref = olympus.new_ref(onp.array(1))
     >>> print(plgpu.atomic_cas(ref, 1, 7), ref[...])
     1 7
@@ -182,9 +179,6 @@ def max_contiguous(x: Array, values: int | Sequence[int]) -> Array:
 
     Args:
       values: how many indices follow one another, one number for each axis.
-
-    Returns:
-      x.
 
     >>> from olympus.experimental.pallas import triton as plgpu
     >>> print(plgpu.max_contiguous(onp.arange(2), 2))

@@ -110,9 +110,6 @@ def full(shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None, *,
       dtype: the result's dtype; None is the fill value's, weakly typed if it is.
       sharding: where the result is; see `with_sharding_constraint`.
 
-    Returns:
-      An array of that shape and dtype.
-
     Raises TypeError if the fill value is not a scalar.
 
     >>> print(olympus.lax.full((2,), 3.0))
@@ -148,9 +145,7 @@ def _scalar_literal(name: str, value: ArrayLike, aval: ShapedArray, dtype: Any,
 
 
 def fill_literal(name: str, value: Any, dtype: DType, weak: bool = False) -> Array:
-    """A user's number as a constant of a dtype; errors for other values than numbers, or numbers
-    that do not fit.
-    """
+    """A user's number as a constant of a dtype; errors for no number, or one that does not fit."""
     aval = _aval(value)
     if not is_literal(value):
         if aval.ndim or isinstance(value, Tracer):
@@ -211,9 +206,6 @@ def empty(shape: int | Shape, dtype: DTypeLike | None, *, out_sharding: Sharding
       shape: the result's shape, or an int for one axis.
       dtype: its dtype; None is a Python int's, int32 with x64 off.
       out_sharding: where the result is; see `with_sharding_constraint`.
-
-    Returns:
-      An array of that shape and dtype.
 
     >>> x = olympus.lax.empty((2, 3), "float32")
     >>> x.shape, x.dtype

@@ -761,9 +761,7 @@ def _winners(x: ArrayLike, indices: ArrayLike, updates: ArrayLike, params: Param
 
 
 def read_back(x: ArrayLike, indices: ArrayLike, updates: ShapedArray, params: Params) -> Array:
-    """Gather from `x` the windows that a scatter with these params would write; 0 where it drops
-    one.
-    """
+    """Gather from `x` the windows that a scatter with these params writes; 0 where it drops one."""
     dn, mode = params["dimension_numbers"], params["mode"]
     numbers = GatherDimensionNumbers(
         dn.update_window_dims, dn.inserted_window_dims, dn.scatter_dims_to_operand_dims,

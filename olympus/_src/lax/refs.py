@@ -116,9 +116,7 @@ def applied(fun: Callable[..., Array], view: View, *args: Reference) -> Array:
 
 
 class Viewed(View):
-    """Several views, each into the part that its predecessor selects; `counts` of their
-    operands.
-    """
+    """Several views, each into the part that the last one selects; `counts` of their operands."""
 
     __slots__ = ("views", "counts")
 
@@ -329,9 +327,7 @@ class Gathered(View):
 
 
 def part_read(prim: Primitive, params: Params) -> View | None:
-    """The view of the part that an operation reads of its first operand, if it does nothing
-    else.
-    """
+    """The view of the part that an operation reads of its first operand, if that is all."""
     if prim is slice_p:
         return Sliced(params["start_indices"], params["limit_indices"], params["strides"])
     return Window(params) if prim is dynamic_slice_p else (

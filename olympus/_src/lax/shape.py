@@ -418,9 +418,6 @@ def reshape(operand: ArrayLike, new_sizes: Shape, dimensions: Sequence[int] | No
       dimensions: the order in which to read the operand's axes, slowest first.
       out_sharding: where the result is; see `with_sharding_constraint`.
 
-    Returns:
-      An array of that shape.
-
     Raises TypeError if the numbers of elements differ.
 
     >>> print(olympus.lax.reshape(olympus.numpy.arange(6), (2, 3)))

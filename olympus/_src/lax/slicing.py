@@ -448,9 +448,6 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array
     Args:
       sizes: the pieces' sizes along the axis, in order; 0 is allowed.
 
-    Returns:
-      A list of arrays.
-
     Raises ValueError unless the sizes sum to the axis's size.
 
     >>> [x.shape for x in olympus.lax.split(olympus.numpy.arange(5), (2, 3))]

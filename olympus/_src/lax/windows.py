@@ -44,9 +44,6 @@ def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int],
       padding: "VALID" is no padding; "SAME" makes the number of windows ceil(size / stride),
         an odd pad being larger at the end; "SAME_LOWER" is that with the larger pad at the front.
 
-    Returns:
-      A list of pairs, one per axis.
-
     Raises ValueError for another name, TypeError for anything but a name.
 
     >>> lax.padtype_to_pads((5, 6), (3, 2), (2, 1), "SAME")
@@ -288,9 +285,6 @@ def reduce_window_shape_tuple(operand_shape: Sequence[int], window_dimensions: S
       operand_shape, window_dimensions, window_strides: one int per axis.
       padding: a name, or pairs (low, high).
       base_dilation, window_dilation: one int per axis; None is 1 everywhere.
-
-    Returns:
-      A tuple of ints.
 
     >>> lax.reduce_window_shape_tuple((5, 6), (2, 2), (1, 2), "VALID")
     (4, 3)

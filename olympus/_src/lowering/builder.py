@@ -582,9 +582,6 @@ class Builder(Emitter):
         """The private function of a program that the equation calls; equal programs share one.
 
         Results at `held` are held inside. `line` is a `Builder`'s.
-
-        Returns:
-          Its symbol and its result types.
         """
         module = self.module
         manual = module.places.manual and (module.places.manual.mesh, module.places.manual.names)

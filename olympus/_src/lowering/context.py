@@ -358,8 +358,7 @@ class ModuleContext:
         self.combiners: dict[Any, ClosedOlympuspr] = {}     # programs on two scalars of an aval
         self.reductions: dict[Any, Any] = {}    # operations that equal ones are cloned from
         self.fenced_from: ClosedOlympuspr | None = None     # the program, once it is known
-        # Whether a fence is a choice between a number and NaN: on accelerators, where a barrier
-        # would part kernels.
+        # Whether a fence selects a number or NaN: on accelerators a barrier would part kernels.
         self.fences_by_choice = False
         #: id -> scalar behind a fence, whose broadcasts must be behind one, too; kept alive here
         self.hidden: dict[int, IrValue] = {}
@@ -475,9 +474,7 @@ class ModuleContext:
         return self.uses[id(pr)] == 1
 
     def finish(self) -> None:
-        """Add the attributes that only the finished module knows: device count and host
-        callbacks.
-        """
+        """Add attributes that only the finished module knows: device count and host callbacks."""
         calls, places = self.calls, self.places
         for what, count in (("mhlo.num_partitions", len(places.devices) or places.parts),
                             ("mhlo.num_replicas", 1)):
@@ -506,9 +503,7 @@ class ModuleContext:
                 op.erase()
 
     def _copy_to_every_device(self, op: IrOperation, mesh: str) -> None:
-        """Otherwise a result of the program may be whole on one device and undefined on the
-        others.
-        """
+        """Otherwise a result may be whole on one device and undefined on the others."""
         ir = mlir.ir
         for x in op.results:
             if isinstance(x.type, ir.RankedTensorType):     # no token

@@ -43,9 +43,6 @@ def flatten_ir_values(xs: object) -> list[Any]:
     Args:
       xs: a value, or a sequence of values and sequences.
 
-    Returns:
-      A list of values.
-
     >>> mlir.flatten_ir_values(["x", ("y", "z")])       # any objects do
     ['x', 'y', 'z']
     """

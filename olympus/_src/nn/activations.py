@@ -331,7 +331,7 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     >>> print(nn.squareplus(onp.array([-1., 0., 1.])), nn.squareplus(-1., 0.))
     [0.618034 1.       1.618034] 0.0
     """
-    # Of x / size and b / size², whose squares do not overflow; a sum that does not cancel.
+    # Computed from x / size and b / size²: squares do not overflow, the sum does not cancel.
     negative = uf.less(x, 0.0)
     length = choose(negative, uf.negative(x), x)
     size = stop_gradient(uf.maximum(length, 1.0))

@@ -125,9 +125,6 @@ def swap_lstm_gates(weights: ArrayLike, input_size: int, hidden_size: int, num_l
       weights: the vector.
       input_size, hidden_size, num_layers, bidirectional: as of `get_num_params_in_lstm`.
 
-    Returns:
-      A vector.
-
     >>> print(rnn.swap_lstm_gates(onp.arange(16.), 1, 1, 1, False))
     [ 0.  1.  3.  2.  4.  5.  7.  6.  8.  9. 11. 10. 12. 13. 15. 14.]
     """

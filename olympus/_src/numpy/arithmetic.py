@@ -206,7 +206,7 @@ def _signed_rest(rest: Array, y: Array) -> Array:
     remainder = choose(broadcast_to(adjust, shape), moved, rest)
     if kind_of(rest) != "f":
         return remainder
-    # 0 of the sign of y, with the derivative of the remainder: s - 0 is s.
+    # Zero with the sign of y; its derivative is the remainder's.
     sign = choose(broadcast_to(below, shape), literal(-0.0, rest.dtype, rest.aval.weak_type), zero)
     return choose(broadcast_to(none, shape), sub(sign, sub(stop_gradient(rest), rest)), remainder)
 

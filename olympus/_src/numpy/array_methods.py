@@ -76,7 +76,7 @@ def _binary(fun: Any, public: Any, swapped: bool, name: str = "") -> Any:
                     f"type {kind.__name__}, given; arrays and numbers are required; convert it "
                     "with float or olympus.numpy.asarray.")
         except FAILURES as error:
-            # Only now is it asked whose operator it is: arrays pay nothing.
+            # Users' types are looked for after a failure: operations on arrays pay nothing.
             if HIGH and (found := _by_type(self, other, name)) is not None:
                 return found
             begin_with(public, error)
@@ -212,9 +212,6 @@ def _reshape(self: Array, *args: Any, order: str = "C", copy: bool | None = None
       copy: accepted; no result shares memory that could be written to.
       out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
 
-    Returns:
-      An array of that shape.
-
     Raises TypeError where the sizes do not fit.
 
     >>> import olympus.numpy as onp
@@ -236,9 +233,6 @@ def _transpose(self: Array, *args: Any) -> Array:
 
     Args:
       args: each axis once, as ints or as one tuple.
-
-    Returns:
-      An array of the same elements.
 
     >>> import olympus.numpy as onp
     >>> onp.ones((2, 3, 4)).transpose(1, 0, 2).shape
@@ -405,9 +399,6 @@ def _view(self: Array, dtype: DTypeLike | None = None, type: None = None) -> Arr
       dtype: the dtype to read the bits as.
       type: must be None: arrays have no subclasses.
 
-    Returns:
-      An array of that dtype.
-
     Raises ValueError where the last axis is not whole in items of the new width.
 
     >>> import olympus.numpy as onp
@@ -480,7 +471,7 @@ def _namespace(self: Array, /, *, api_version: str | None = None) -> ModuleType:
     return importlib.import_module(spelling.namespace)
 
 
-# Operators that are asked of the second operand, too, where the first does not know it.
+# Python asks the second operand for these, too, where the first one does not know it.
 _REFLECTED = {
     "add": arithmetic.add, "sub": arithmetic.subtract, "mul": arithmetic.multiply,
     "truediv": arithmetic.divide, "floordiv": arithmetic.floor_divide,

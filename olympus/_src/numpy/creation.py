@@ -400,9 +400,6 @@ def frombuffer(buffer: bytes | bytearray | memoryview | np.ndarray, dtype: DType
       count: how many elements are read; all if negative.
       offset: how many bytes are skipped first.
 
-    Returns:
-      A vector.
-
     Raises ValueError for bytes that do not hold so many elements, TypeError for anything but a
     buffer.
 

@@ -89,7 +89,7 @@ def _contraction_path(equation: str, shapes: Sequence[Sequence[int]],
                          ) from None
 
 
-# That of a strategy by name. opt_einsum takes longer to find it than a step takes to be traced.
+# The path of a named strategy: opt_einsum takes longer to find it than to trace a step takes.
 _named_path = memoize(1024)(_contraction_path)
 
 

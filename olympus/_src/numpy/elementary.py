@@ -435,7 +435,7 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     if magnitude > 308:
         raise ValueError(f"round: decimals {decimals} given; at least -308 is required.")
     factor = scalar(10.0 ** magnitude, wide)
-    # A division by what XLA knows for one number is a product with its rounded reciprocal to it.
+    # XLA makes a division by a number that it knows a product with the rounded reciprocal.
     divisor = clamp(factor, wide, factor)
     scaled = mul(wide, factor) if decimals > 0 else div(wide, divisor)
     there = _nearest_even(scaled)

@@ -478,7 +478,7 @@ def _frequencies(name: str, steps: Array, n: int, d: ArrayLike, dtype: DTypeLike
             raise TypeError(f"{name}: dtype {dtypes.long_name(wanted)} given; a floating or "
                             "complex dtype is required, since frequencies are fractions.")
     steps = convert_element_type(steps, dtypes.default_float())
-    # One division, by what XLA does not know: it would multiply by the rounded reciprocal.
+    # One division, by an unknown: XLA would multiply by a known number's rounded reciprocal.
     whole = n * float(d.raw) if type(d) is Literal and is_static((n,)) else multiply(d, n)
     whole = optimization_barrier(asarray(whole, dtypes.default_float()))
     out = convert_element_type(divide(steps, whole), wanted)

@@ -58,9 +58,6 @@ def fromfile(*args: object, **kwargs: object) -> Array:
       sep: what stands between numbers written as text; without it the file is binary.
       offset: bytes to skip, of a binary file.
 
-    Returns:
-      A vector.
-
     >>> import tempfile
     >>> import numpy as np
     >>> with tempfile.NamedTemporaryFile() as file:

@@ -214,7 +214,7 @@ class Plan:
                 axes.append((token, None if kind == "F" else operand))
             if kind in "SWIA":
                 operand += 1
-        # How many elements a symbolic slice with a step has, its window does not say.
+        # The window of a symbolic slice with a step does not tell the number of elements.
         self.basic = not true_adv and all(
             t[0] != "S" or type(t[1]) is type(t[2]) is int or t[2] in (1, -1) for t in tokens)
         self._basic(shape, axes)

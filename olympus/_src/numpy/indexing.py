@@ -469,9 +469,7 @@ def fit_values(name: str, to: ShapedArray, values: promote.Operand, to_fit: tupl
 
 
 def loses(to: ShapedArray, values: ShapedArray) -> bool:
-    """Whether values of one type lose something at the dtype of another: promotion does not give
-    that one.
-    """
+    """Whether values of one type lose something at a dtype, which promotion then does not give."""
     return dtypes.promote_many(((to.dtype, to.weak_type), (values.dtype, values.weak_type))
                                )[0] != to.dtype
 

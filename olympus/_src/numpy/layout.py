@@ -62,9 +62,6 @@ def isfortran(a: ArrayLike) -> bool:
     Args:
       a: an array.
 
-    Returns:
-      False.
-
     >>> onp.isfortran(onp.ones((2, 3)))
     False
     """

@@ -61,7 +61,7 @@ class Loops:
         """The dtype of each operand and result that `dtype` or `signature` gives, or None."""
         nin, nargs = len(self.ins), len(self.ins + self.outs)
         if signature is None:
-            # Asked for once, however many results there are: a warning is not told twice.
+            # Requested once, however many results there are: so the user is warned once.
             of_results = None if dtype is None else dtypes.requested_dtype(name, dtype)
             entries: Any = [None] * nin + [of_results] * (nargs - nin)
         elif dtype is not None:

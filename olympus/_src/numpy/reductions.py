@@ -109,7 +109,7 @@ def _total(op: Callable[..., Array], combine: Callable[..., Array], neutral: int
     total = op(x, axes) if axes else x
     if initial is not None:
         start = broadcast_to(convert(initial, accumulated), total.shape)
-        # Without elements it is the result itself: -0.0 and the neutral 0.0 add to 0.0.
+        # Without elements `initial` itself is the result: -0.0 and the neutral 0.0 add to 0.0.
         total = to_array(start) if definitely_equal(size_of(x.shape), 0) else combine(total, start)
     return convert(expand(total, axes, keepdims), dtype)
 

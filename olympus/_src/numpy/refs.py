@@ -484,7 +484,7 @@ def _fitted(name: str, x: Reference, part: ShapedArray) -> Reference:
             raise TypeError(f"{name}: {_described(x)} given for a reference to {part}; a value of "
                             "this type is required.")
         return x
-    # In a program it stays a number.
+    # In a program a number stays a literal.
     if type(x) in _NUMBERS and not part.shape and not dtypes.is_extended(part.dtype):
         key = type(x), x, part
         found = _numbers.get(key) if x else None    # 0.0 and -0.0 are equal
@@ -679,9 +679,6 @@ def get(ref: Reference, idx: object = None) -> Array:
     Args:
       ref: a reference, or a part of one (`ref.at[…]`).
       idx: an index as arrays take it; None is all.
-
-    Returns:
-      An array.
 
     >>> print(olympus.ref.get(olympus.new_ref(onp.arange(4)), slice(1, 3)))
     [1 2]

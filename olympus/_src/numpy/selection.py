@@ -507,7 +507,7 @@ def unravel_index(indices: ArrayLike, shape: Shape, order: str = "C") -> tuple[A
     if not exceeds(total, most):    # else no index is too large
         indices = where(indices < 0, indices + total, indices).clip(0, maximum(0, total - 1))
     indices_of: list[Array] = []
-    # Digits, the fastest first. Those of a negative index count from the end, as it does.
+    # Digits, the fastest first. A negative index has digits that count from the end.
     for n in reversed(sizes) if order == "C" else sizes:
         if exceeds(n, most):
             indices_of.append(where(indices < 0, most, indices))

@@ -176,9 +176,7 @@ def std(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
 
 
 def _with_nan_mask(name: str, a: ArrayLike, where: ArrayLike | None) -> tuple[Array, Array | None]:
-    """The operand, 0 for NaN, and a mask of elements that are not NaN and in `where`; None for
-    all.
-    """
+    """The operand, 0 for NaN, and a mask of elements in `where` that are not NaN; None for all."""
     (x,) = array_args(name, a)
     mask = mask_arg(name, where)
     if not dtypes.is_inexact(x.dtype):

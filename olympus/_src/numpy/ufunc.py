@@ -135,9 +135,6 @@ class ufunc(Generic[R_co], metaclass=_Functions):
           reduction: what `reduce` does is meant: the first operand's dtype is None, or the one of
             the result.
 
-        Returns:
-          A tuple of dtypes.
-
         Raises TypeError where a call would refuse operands of those dtypes.
 
         >>> import olympus.numpy as onp

@@ -432,9 +432,7 @@ class _Reader:
         return found
 
     def updates(self, body: str) -> dict[tuple[int, ...], _Update]:
-        """The results of a fusion that are parameters into which it writes slices in place, by
-        their paths.
-        """
+        """The parameters into which a fusion writes slices in place, by the paths of results."""
         by_name = {i.name: i for i in self.program.computations.get(body, ())}
         root = next((i for i in by_name.values() if i.root), None)
         found: dict[tuple[int, ...], _Update] = {}

@@ -4,7 +4,7 @@ Those that take more than `sampler` settles check their arguments themselves; th
 same name with an underscore, is compiled once per shape and dtype.
 """
 
-# A sampler's parameters are what users may give; what its body has of them is said in `sampler.py`.
+# Annotations say what callers may pass; `sampler.py` says what the body of a sampler receives.
 # pyright: reportArgumentType=false
 
 from __future__ import annotations
@@ -414,9 +414,6 @@ def logistic(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, 
 def cauchy(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
            out_sharding: ShardingLike = None) -> Array:
     """Cauchy numbers, density 1 / (π (1 + x²)): they have no mean.
-
-    Returns:
-      An array of that shape and dtype.
 
     >>> x = random.cauchy(random.key(0), (10000,))
     >>> print((abs(x) < 1).mean().round(2))         # half of the weight

@@ -1,6 +1,6 @@
 """Samplers of integers, signs, choices and orders."""
 
-# A sampler's parameters are what users may give; what its body has of them is said in `sampler.py`.
+# Annotations say what callers may pass; `sampler.py` says what the body of a sampler receives.
 # pyright: reportArgumentType=false
 
 from __future__ import annotations
@@ -98,9 +98,6 @@ def rademacher(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None
       shape: the result's shape.
       dtype: a numeric dtype; None is the default int.
 
-    Returns:
-      An array of that shape and dtype.
-
     >>> x = random.rademacher(random.key(0), (1000,), "int8")
     >>> print(x.min(), x.max(), x.dtype)
     -1 1 int8
@@ -183,9 +180,6 @@ def randint(key: ArrayLike, shape: Shape, minval: ArrayLike, maxval: ArrayLike,
         OverflowError for Python ints that neither the dtype nor the default one holds.
       dtype: an integer dtype; None is the default one.
 
-    Returns:
-      An array of that shape and dtype.
-
     >>> print(olympus.random.randint(olympus.random.key(0), (5,), 0, 10))
     [9 0 2 3 1]
     """
@@ -226,7 +220,7 @@ def geometric(key: ArrayLike, p: ArrayLike, shape: Shape | None = None,
 
 # Orders ------------------------------------------------------------------------------------------
 
-# To so many elements no round, one and two do: equal words do not matter in 3 log(n) / log(2^32).
+# Up to these sizes 0, 1 and 2 rounds suffice: in 3 log(n) / log(2^32) equal words do not matter.
 _ROUNDS = (1, 1625, 2642245)
 # Draws of at most this part of the elements are not taken from a whole permutation.
 _FEW = 64

@@ -5,7 +5,7 @@ in one loop until the last one is accepted, unless all keys of an array draw the
 then one after the other.
 """
 
-# A sampler's parameters are what users may give; what its body has of them is said in `sampler.py`.
+# Annotations say what callers may pass; `sampler.py` says what the body of a sampler receives.
 # pyright: reportArgumentType=false
 
 from __future__ import annotations

@@ -546,9 +546,6 @@ def wrap_key_data(key_bits_array: ArrayLike, *, impl: GeneratorLike = None,
       impl: a generator's name; None is the default one.
       dtype: the keys' dtype, in place of `impl`.
 
-    Returns:
-      Typed keys.
-
     >>> key = random.key(7)
     >>> bool(random.wrap_key_data(random.key_data(key)) == key)
     True

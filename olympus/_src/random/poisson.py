@@ -1,6 +1,6 @@
 """Samplers of Poisson numbers, and of negative binomial ones: Poisson numbers of a gamma rate."""
 
-# A sampler's parameters are what users may give; what its body has of them is said in `sampler.py`.
+# Annotations say what callers may pass; `sampler.py` says what the body of a sampler receives.
 # pyright: reportArgumentType=false
 
 from __future__ import annotations
@@ -53,9 +53,7 @@ def _knuth(key: Array, rate: Array, dtype: DType, limit: int) -> Array:
 
 
 def _log_probability(rate: Array, excess: Array) -> Array:
-    """The logarithm of the probability of the count rate + excess, for large rates: no large
-    numbers are subtracted from each other.
-    """
+    """The log-probability of the count rate + excess for large rates, without cancellation."""
     x = excess / rate
     near = arithmetic.abs(x) < 0.1
     small, far = where(near, x, 0.0), where(near, 0.2, x)

@@ -1,6 +1,6 @@
 """A sampler of directions in the plane."""
 
-# A sampler's parameters are what users may give; what its body has of them is said in `sampler.py`.
+# Annotations say what callers may pass; `sampler.py` says what the body of a sampler receives.
 # pyright: reportArgumentType=false
 
 from __future__ import annotations

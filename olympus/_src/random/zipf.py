@@ -1,6 +1,6 @@
 """Samplers of Zipf's law and of the logarithmic series: numbers 1, 2 … with heavy tails."""
 
-# A sampler's parameters are what users may give; what its body has of them is said in `sampler.py`.
+# Annotations say what callers may pass; `sampler.py` says what the body of a sampler receives.
 # pyright: reportArgumentType=false
 
 from __future__ import annotations
@@ -80,9 +80,6 @@ def zipf(key: ArrayLike, a: ArrayLike, shape: Shape | None = None,
       a: > 1; an array that broadcasts to the shape. -1 is drawn for others.
       dtype: an integer dtype; None is the default one. The law covers the numbers that it holds;
         above 2**24 they are multiples as float32 has them, or float64 with x64 on.
-
-    Returns:
-      An array of that shape and dtype.
 
     >>> x = random.zipf(random.key(0), 3.0, (10000,))
     >>> print((x == 1).mean().round(2))             # 1 / zeta(3) = 0.832

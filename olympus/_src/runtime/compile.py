@@ -794,7 +794,7 @@ def lowering_of(closed: ClosedOlympuspr, name: str, placement: Placement, platfo
         open_ = bool(placement.several) and not all(out_shardings or [None])
         fixed = [stores.get(i) for i, k in enumerate(kept) if k]
         aliases, donated = _aliases(program, donated, open_, fixed)
-    # What is demanded of results is nothing of contents but that they stay where they are.
+    # Of the demands on results, references' contents meet one: they stay where they are.
     count = len(program.outvars)
     if stores:
         where = {stores[i]: x for i, x in enumerate(placement.shardings) if i in stores}

@@ -148,9 +148,7 @@ class Directory:
                       for name, status in self._files() if name.endswith(_SUFFIX))
 
     def prune(self) -> None:
-        """Delete the remains of dead writers and, beyond the bound, the entries used longest
-        ago.
-        """
+        """Delete remains of dead writers and, beyond the bound, the entries used longest ago."""
         with self._locked() as lock:
             _note(lock, self._make_room(0), int(time.time()))
 
@@ -449,7 +447,7 @@ class _Writer:
             self._calls.append((directory, name, size, call))
             self._bytes += size
             if self._thread is None:
-                # A daemon is one that a process which ends waits for as long as we say.
+                # A daemon thread: a process that ends waits for it only as long as we say.
                 thread = threading.Thread(target=self._run, name="olympus-cache", daemon=True)
                 try:
                     thread.start()

@@ -25,7 +25,7 @@ def dump(mode: str, name: str, text: Callable[[], str]) -> None:
                          "what can be written, separated by commas.")
     if mode not in modes:
         return
-    # `<lambda>` is no name of a file everywhere, and names have at most 255 bytes.
+    # Not every file system takes the name `<lambda>`; names have at most 255 bytes.
     safe = re.sub(r"[^\w.-]", "_", name)[:80]
     path = Path(config.dump_ir_to.value, f"olympus_ir{next(_file_numbers):04}_{safe}_{MODES[mode]}")
     try:

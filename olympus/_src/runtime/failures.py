@@ -43,10 +43,9 @@ class _State(threading.local):
         self.failed = False     # whether the first of them, then the only one, is known to be one
 
     def settle(self, wait: bool) -> None:
-        """Drop results that are known to be fine; all but the first that is known to have
-        failed.
-        """
-        # In the order of the calls: the first failure is told, and later ones may follow from it.
+        """Drop results that are known to be fine, and all failed ones but the first."""
+        # In the order of the calls: the first failure is raised, since later ones may follow from
+        # it.
         while self.noted and not self.failed and (wait or self.noted[0][0].is_ready()):
             if int(self.noted[0][0]):
                 self.failed, self.noted = True, deque([self.noted[0]])
@@ -126,9 +125,6 @@ def error_checking_behavior(*, all: Behavior = None, nan: Behavior = None,
       nan: the same of operations that make a NaN.
       divide: of divisions by zero.
       oob: of indices outside of their array.
-
-    Returns:
-      A context manager.
 
     >>> import olympus.numpy as onp
     >>> from olympus.numpy.error import error_checking_behavior, raise_if_error

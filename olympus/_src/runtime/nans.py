@@ -165,7 +165,7 @@ class _Around:
 
     def iteration(self) -> list[str]:
         """Which iteration it is, if the equation is a loop."""
-        # The run that is under way has been counted when it began.
+        # The current run was counted when it began.
         prim, params, i = self.eqn.primitive, self.eqn.params, self.runs[self.body] - 1
         if not (getattr(prim, "rows", 0) or prim.endless):
             return []
@@ -200,7 +200,7 @@ class _Search:
         out = bind(eqn, ins)
         outs = out if eqn.primitive.multiple_results else [out]
         wrong = [x for x in outs if _has(self.test, x)]
-        # Where an operand is wrong, too, the equation only hands it on.
+        # If an operand is wrong, too, the equation only hands the fault on.
         if wrong and not any(_has(self.test, x) for x in ins):
             # The bodies first: an error found in one is raised there, nearer to the cause.
             if isinstance(eqn.primitive, Higher):

@@ -102,7 +102,7 @@ def _moved_to_devices(sharding: NamedSharding, where: tuple[Device, ...],
         raise ValueError(f"jit: AbstractMesh size: {abstract.size} does not match the device "
                          f"assignment size: {len(where)}: an argument of {sharding}, and others "
                          f"on {_named_devices(where)} given; one mesh is required.")
-    # A mesh that the user made, if one has this shape: results are named by it, then.
+    # A user's mesh of this shape, if there is one: results are named by it.
     around = [s.mesh for s in others if type(s) is NamedSharding and not is_abstract(s)]
     mesh = next((m for m in around if m.shape_tuple == abstract.shape_tuple), None)
     return sharding.update(mesh=(mesh or mesh_of(abstract, where)).of_types(abstract.axis_types))

@@ -324,7 +324,7 @@ def _serve(path: Path) -> None:
         def do_GET(self) -> None:
             self.server.done = True
             self.send_response(200)
-            # The page has another origin; browsers give it nothing without this.
+            # The page has another origin, to which browsers give nothing without this header.
             self.send_header("Access-Control-Allow-Origin", "https://ui.perfetto.dev")
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()

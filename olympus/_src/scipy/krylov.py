@@ -53,9 +53,7 @@ def _size2(x: Array) -> Array:
 
 
 def _function(given: object) -> Operator | None:
-    """The function that an operator is, or that multiplies by it with `@`; None if it is no such
-    object but a matrix.
-    """
+    """An operator as a function, perhaps of the product by it with `@`; None for a matrix."""
     if callable(given) and not hasattr(given, "shape"):
         return given
     try:

@@ -246,8 +246,6 @@ def in_place(mat: BCOO, data: Array) -> BCOO:
 def bcoo_todense(mat: BCOO) -> Array:
     """The dense array that a BCOO stands for.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> print(sparse.bcoo_todense(sparse.BCOO.fromdense(onp.array([0., 2.]))))
     [0. 2.]
     """
@@ -273,8 +271,6 @@ def bcoo_fromdense(mat: ArrayLike, *, nse: int | None = None, n_batch: int = 0, 
         that is not traced. Too many are padded with 0; what does not fit is dropped.
       n_batch, n_dense: how many leading axes are batches, and how many trailing ones are dense.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> M = sparse.bcoo_fromdense(onp.array([[0., 5.], [6., 0.]]))
     >>> print(M.data, M.indices.tolist())
     [5. 6.] [[0, 1], [1, 0]]
@@ -299,8 +295,6 @@ def bcoo_extract(sparr: BCOO, arr: ArrayLike, *, assume_unique: bool | None = No
       assume_unique: False reads an element of equal indices once, at the first; None takes what
         the array promises.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> M = sparse.BCOO.fromdense(onp.array([[0., 5.], [6., 0.]]))
     >>> print(sparse.bcoo_extract(M, onp.array([[1., 2.], [3., 4.]])).data)
     [2. 3.]
@@ -322,8 +316,6 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
     Args:
       permutation: where each axis comes from.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> M = sparse.BCOO.fromdense(onp.array([[0., 5., 0.]]))
     >>> sparse.bcoo_transpose(M, permutation=(1, 0)).shape
     (3, 1)
@@ -341,8 +333,6 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
 def bcoo_sort_indices(mat: BCOO) -> BCOO:
     """A BCOO with its indices in lexicographic order, padding last; equal ones stay as they are.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> v = sparse.BCOO((onp.array([1., 2.]), onp.array([[3], [0]])), shape=(4,))
     >>> print(sparse.bcoo_sort_indices(v).data)
     [2. 1.]
@@ -359,8 +349,6 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
       nse: the number of stored elements of the result; None counts them, which needs indices that
         are not traced. See `BCOO.sum_duplicates`.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> v = sparse.BCOO((onp.array([1., 2., 0.]), onp.array([[3], [3], [0]])), shape=(4,))
     >>> print(sparse.bcoo_sum_duplicates(v).data)
     [0. 3.]
@@ -378,15 +366,13 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
 def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
     """`bcoo_sum_duplicates` without the elements that are 0.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> v = sparse.BCOO((onp.array([1., 2., 0.]), onp.array([[3], [3], [0]])), shape=(4,))
     >>> print(sparse.bcoo.bcoo_eliminate_zeros(v).data)
     [3.]
     """
     n_batch, n_sparse, _, _ = props(mat)
     zero = all_of(mat.data == 0, tuple(range(n_batch + 1, mat.data.ndim)))
-    # Indices that serve a whole axis are dropped where all of their elements are 0.
+    # Indices shared along an axis are dropped where all of their elements are 0.
     shared = tuple(i for i, s in enumerate(mat.indices.shape[:n_batch]) if s == 1)
     zero = all_of(zero, shared, keepdims=True) if shared else zero
     fill = padding(mat.shape[n_batch:n_batch + n_sparse], mat.indices.dtype, mat.indices.ndim)
@@ -415,8 +401,6 @@ def bcoo_dot_general(lhs: BCOO | ArrayLike, rhs: BCOO | ArrayLike, *,
     Returns:
       A BCOO if both are sparse, else a dense array.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> M = sparse.BCOO.fromdense(onp.array([[0., 5.], [6., 0.]]))
     >>> print(sparse.bcoo_dot_general(M, onp.ones(2), dimension_numbers=(((1,), (0,)), ((), ()))))
     [5. 6.]
@@ -450,8 +434,6 @@ def bcoo_dot_general_sampled(A: ArrayLike, B: ArrayLike, indices: ArrayLike, *,
     Args:
       A: a dense array.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> A, B = onp.array([[1., 2.], [3., 4.]]), onp.eye(2)
     >>> print(sparse.bcoo_dot_general_sampled(A, B, onp.array([[1, 0]]),
     ...                                       dimension_numbers=(((1,), (0,)), ((), ()))))

@@ -224,8 +224,6 @@ def bcsr_fromdense(mat: ArrayLike, *, nse: int | None = None, n_batch: int = 0, 
       n_batch: the number of batch axes.
       n_dense: the number of dense axes.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> print(sparse.bcsr_fromdense(onp.array([[0., 5.], [6., 7.]])).indptr)
     [0 1 3]
     """
@@ -240,8 +238,6 @@ def bcsr_fromdense(mat: ArrayLike, *, nse: int | None = None, n_batch: int = 0, 
 def bcsr_todense(mat: BCSR) -> Array:
     """The dense array that a BCSR stands for.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> print(sparse.bcsr_todense(sparse.BCSR.fromdense(onp.eye(2))))
     [[1. 0.]
      [0. 1.]]
@@ -255,8 +251,6 @@ def bcsr_extract(indices: ArrayLike, indptr: ArrayLike, mat: ArrayLike) -> Array
     Args:
       indptr: where each row starts.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> M = sparse.BCSR.fromdense(onp.eye(2))
     >>> print(sparse.bcsr_extract(M.indices, M.indptr, onp.array([[1., 2.], [3., 4.]])))
     [1. 4.]
@@ -269,8 +263,6 @@ def bcsr_dot_general(lhs: BCSR | ArrayLike, rhs: ArrayLike, *, dimension_numbers
                      out_sharding: object = None) -> Array:
     """`lax.dot_general` of a BCSR and a dense array; arguments as `bcoo_dot_general`.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> M = sparse.BCSR.fromdense(onp.array([[0., 5.], [6., 0.]]))
     >>> print(sparse.bcsr_dot_general(M, onp.ones(2), dimension_numbers=(((1,), (0,)), ((), ()))))
     [5. 6.]
@@ -288,8 +280,6 @@ def bcsr_dot_general(lhs: BCSR | ArrayLike, rhs: ArrayLike, *, dimension_numbers
 def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
     """A BCSR with elements of equal indices summed, and its columns sorted.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> M = sparse.BCSR((onp.array([1., 2.]), onp.array([1, 1]), onp.array([0, 2])), shape=(1, 2))
     >>> print(sparse.bcsr_sum_duplicates(M).data)
     [3.]
@@ -300,8 +290,6 @@ def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
 def bcsr_eliminate_zeros(mat: BCSR, nse: int | None = None) -> BCSR:
     """`bcsr_sum_duplicates` without the elements that are 0.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> M = sparse.BCSR((onp.array([1., 2.]), onp.array([1, 1]), onp.array([0, 2])), shape=(1, 2))
     >>> print(sparse.bcsr.bcsr_eliminate_zeros(M).data)
     [3.]
@@ -313,8 +301,6 @@ def bcsr_broadcast_in_dim(mat: BCSR, *, shape: Shape, broadcast_dimensions: Sequ
                           sharding: object = None) -> BCSR:
     """`lax.broadcast_in_dim` of a BCSR: new axes are batches.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> M = sparse.BCSR.fromdense(onp.eye(2))
     >>> sparse.bcsr_broadcast_in_dim(M, shape=(3, 2, 2), broadcast_dimensions=(1, 2))
     BCSR(float32[3, 2, 2], nse=2, n_batch=1)
@@ -326,8 +312,6 @@ def bcsr_broadcast_in_dim(mat: BCSR, *, shape: Shape, broadcast_dimensions: Sequ
 def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
     """`lax.concatenate` of BCSRs along a batch axis, rows or columns.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> M = sparse.BCSR.fromdense(onp.eye(2))
     >>> print(sparse.bcsr_concatenate([M, M], dimension=0).indptr)
     [0 1 2 3 4]

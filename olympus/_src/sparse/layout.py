@@ -58,8 +58,6 @@ def bcoo_update_layout(mat: BCOO, *, n_batch: int | None = None, n_dense: int | 
       on_inefficient: what to do where more axes become batch or dense ones, so that zeros are
         stored: "error" (SparseEfficiencyError), "warn", or None.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> M = sparse.BCOO.fromdense(onp.eye(3), n_batch=1)
     >>> sparse.bcoo_update_layout(M, n_batch=0)
     BCOO(float32[3, 3], nse=3)
@@ -79,7 +77,7 @@ def bcoo_update_layout(mat: BCOO, *, n_batch: int | None = None, n_dense: int | 
         _inefficient(mat, "n_dense", mat.n_dense, n_dense, on_inefficient)
     if any(d > 1 for d in mat.shape[mat.n_batch:n_batch]):
         _inefficient(mat, "n_batch", mat.n_batch, n_batch, on_inefficient)
-    # What becomes sparse first, then what becomes batch or dense: no axis is in the way.
+    # First the axes that become sparse, then those that become batch or dense: none is in the way.
     mat = _fewer_dense(mat, min(n_dense, mat.n_dense))
     mat = _fewer_batch(mat, min(n_batch, mat.n_batch))
     mat = _more_dense(mat, n_dense)
@@ -155,8 +153,6 @@ def bcoo_broadcast_in_dim(mat: BCOO, *, shape: Shape, broadcast_dimensions: Sequ
                           sharding: object = None) -> BCOO:
     """`lax.broadcast_in_dim` of a BCOO: new axes in front are batches.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> v = sparse.BCOO.fromdense(onp.array([0., 5.]))
     >>> sparse.bcoo_broadcast_in_dim(v, shape=(3, 2), broadcast_dimensions=(1,))
     BCOO(float32[3, 2], nse=1, n_batch=1)
@@ -196,8 +192,6 @@ def bcoo_broadcast_in_dim(mat: BCOO, *, shape: Shape, broadcast_dimensions: Sequ
 def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     """`lax.concatenate` of BCOOs along a batch or sparse axis.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> v = sparse.BCOO.fromdense(onp.array([0., 5.]))
     >>> print(sparse.bcoo_concatenate([v, v], dimension=0).todense())
     [0. 5. 0. 5.]
@@ -279,8 +273,6 @@ def bcoo_reshape(mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[in
     Args:
       new_sizes: the new shape.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> v = sparse.BCOO.fromdense(onp.array([0., 5., 0., 7.]))
     >>> print(sparse.bcoo_reshape(v, new_sizes=(2, 2)).todense())
     [[0. 5.]
@@ -361,8 +353,6 @@ def _columns_moved(indices: Array, old: Sequence[int], new: Sequence[int]) -> Ar
 def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
     """`lax.rev` of a BCOO: elements in reverse order along some axes.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> print(sparse.bcoo_rev(sparse.BCOO.fromdense(onp.array([0., 5., 7.])), [0]).todense())
     [7. 5. 0.]
     """
@@ -388,8 +378,6 @@ def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
 def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
     """`lax.squeeze` of a BCOO: the array without some axes of size 1.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> sparse.bcoo_squeeze(sparse.BCOO.fromdense(onp.ones((1, 3))), dimensions=(0,))
     BCOO(float32[3], nse=3)
     """
@@ -423,8 +411,6 @@ def bcoo_slice(mat: BCOO, *, start_indices: Sequence[int], limit_indices: Sequen
       limit_indices: where it ends, along each axis.
       strides: the steps; None is 1.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> v = sparse.BCOO.fromdense(onp.array([0., 5., 0., 7.]))
     >>> print(sparse.bcoo_slice(v, start_indices=[1], limit_indices=[4], strides=[2]).todense())
     [5. 7.]
@@ -463,7 +449,7 @@ def _part(mat: BCOO, data: Array, indices: Array, kept: Array, moved: Array, sha
     if not mat.n_sparse:
         indices = moved
     data = only(kept, data)
-    # What is dropped stands among what stays, so only whole arrays stay in order.
+    # Dropped elements stand among kept ones, so only whole arrays stay in order.
     out = BCOO((data, indices), shape=shape, unique_indices=mat.unique_indices)
     return bcoo_sum_duplicates(out, prod(sizes)) if mat.n_sparse and mat.nse > prod(sizes) else out
 
@@ -472,8 +458,6 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[ArrayLike], slice_size
                        ) -> BCOO:
     """`lax.dynamic_slice` of a BCOO: starts may be traced, and are moved to where the slice fits.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> v = sparse.BCOO.fromdense(onp.array([0., 5., 0., 7.]))
     >>> print(sparse.bcoo_dynamic_slice(v, [onp.array(3)], [2]).todense())
     [0. 7.]
@@ -522,8 +506,6 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
     Args:
       axes: the axes that are summed.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> M = sparse.BCOO.fromdense(onp.array([[0., 5.], [6., 0.]]))
     >>> print(sparse.bcoo_reduce_sum(M, axes=(0,)).todense())
     [6. 5.]
@@ -564,8 +546,6 @@ def bcoo_multiply_dense(sp_mat: BCOO, v: ArrayLike) -> Array:
       sp_mat: the array.
       v: broadcasts to its shape.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> M = sparse.BCOO.fromdense(onp.array([[0., 5.], [6., 0.]]))
     >>> print(sparse.bcoo_multiply_dense(M, onp.array([10., 100.])))
     [500.  60.]
@@ -596,8 +576,6 @@ def bcoo_multiply_dense(sp_mat: BCOO, v: ArrayLike) -> Array:
 def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
     """The products of elements of two BCOOs, which broadcast.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> v, w = (sparse.BCOO.fromdense(onp.array(x)) for x in ([0., 5., 2.], [3., 4., 0.]))
     >>> print(sparse.bcoo_multiply_sparse(v, w).todense())
     [ 0. 20.  0.]
@@ -646,8 +624,6 @@ def bcoo_gather(operand: BCOO, start_indices: ArrayLike,
       mode: "promise_in_bounds" or "clip".
       fill_value: not used.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> v = sparse.BCOO.fromdense(onp.array([0., 5., 7.]))
     >>> numbers = lax.GatherDimensionNumbers((), (0,), (0,))
     >>> print(sparse.bcoo_gather(v, onp.array([[2], [0]]), numbers, (1,)).todense())
@@ -699,8 +675,6 @@ def bcoo_conv_general_dilated(
       feature_group_count: 1.
       batch_group_count: 1.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> v = sparse.BCOO.fromdense(onp.array([[[0., 5., 7.]]]))
     >>> print(sparse.bcoo_conv_general_dilated(v, onp.array([[[1., 10.]]]), window_strides=(1,),
     ...                                        padding="VALID").todense())

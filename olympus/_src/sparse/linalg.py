@@ -85,8 +85,6 @@ def spsolve(data: ArrayLike, indices: ArrayLike, indptr: ArrayLike, b: ArrayLike
       A vector; NaN for a singular matrix. Derivatives with respect to `data` and `b` are those of
       the equation.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> A = sparse.BCSR.fromdense(onp.array([[2., 0.], [1., 4.]]))
     >>> print(sparse.linalg.spsolve(A.data, A.indices, A.indptr, onp.array([2., 9.])))
     [1. 2.]
@@ -138,8 +136,6 @@ def lobpcg_standard(A: ArrayLike | Callable[[Array], Array], X: ArrayLike, m: in
     The method is Knyazev's LOBPCG without a preconditioner (SIAM J. Sci. Comput. 23, 2001): the
     next block is the best one in the span of the block, its residual and the last step.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> A = onp.diag(onp.arange(1., 11.))
     >>> X = random.normal(random.key(0), (10, 2))
     >>> print(sparse.linalg.lobpcg_standard(A, X, m=40)[0].round(3))

@@ -41,8 +41,6 @@ todense_p = Defined("todense", _todense)
 def todense(arr: OLYMPUSSparse | ArrayLike) -> Array:
     """The dense array of a sparse or dense one; under `sparsify` it tells where to make it dense.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> M = sparse.BCOO.fromdense(onp.array([0., 1.]))
     >>> print(sparse.todense(M), sparse.sparsify(lambda M: onp.exp(sparse.todense(M)))(M))
     [0. 1.] [1.        2.7182817]

@@ -304,8 +304,6 @@ def coo_fromdense(mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeL
                   ) -> COO:
     """The COO of the elements of a matrix that are not 0; `nse` of them, counted if None.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> print(sparse.coo_fromdense(onp.array([[0., 5.], [6., 0.]])).data)
     [5. 6.]
     """
@@ -317,8 +315,6 @@ def coo_fromdense(mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeL
 def coo_todense(mat: COO) -> Array:
     """The dense matrix that a COO stands for.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> M = sparse.COO.fromdense(onp.array([[0., 5.], [6., 0.]]))
     >>> print(sparse.coo_todense(M).tolist())
     [[0.0, 5.0], [6.0, 0.0]]
@@ -334,8 +330,6 @@ def _coo_product(mat: COO, x: Array, transpose: bool) -> Array:
 def coo_matvec(mat: COO, v: ArrayLike, transpose: bool = False) -> Array:
     """The product of a COO, or of its transpose, and a vector.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> M = sparse.COO.fromdense(onp.array([[0., 5.], [6., 0.]]))
     >>> print(sparse.coo_matvec(M, onp.array([1., 2.]), transpose=True))
     [12.  5.]
@@ -346,8 +340,6 @@ def coo_matvec(mat: COO, v: ArrayLike, transpose: bool = False) -> Array:
 def coo_matmat(mat: COO, B: ArrayLike, *, transpose: bool = False) -> Array:
     """The product of a COO, or of its transpose, and a dense matrix.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> M = sparse.COO.fromdense(onp.array([[0., 5.], [6., 0.]]))
     >>> print(sparse.coo_matmat(M, onp.eye(2)).tolist())
     [[0.0, 5.0], [6.0, 0.0]]
@@ -359,8 +351,6 @@ def csr_fromdense(mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeL
                   ) -> CSR:
     """The CSR of the elements of a matrix that are not 0; `nse` of them, counted if None.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> print(sparse.csr_fromdense(onp.array([[0., 5.], [6., 0.]])).data)
     [5. 6.]
     """
@@ -372,8 +362,6 @@ def csr_fromdense(mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeL
 def csr_todense(mat: CSR) -> Array:
     """The dense matrix that a CSR stands for.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> M = sparse.CSR.fromdense(onp.array([[0., 5.], [6., 0.]]))
     >>> print(sparse.csr_todense(M).tolist())
     [[0.0, 5.0], [6.0, 0.0]]
@@ -389,8 +377,6 @@ def _csr_product(mat: CSR, x: Array, transpose: bool) -> Array:
 def csr_matvec(mat: CSR, v: ArrayLike, transpose: bool = False) -> Array:
     """The product of a CSR, or of its transpose, and a vector.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> M = sparse.CSR.fromdense(onp.array([[0., 5.], [6., 0.]]))
     >>> print(sparse.csr_matvec(M, onp.array([1., 2.]), transpose=True))
     [12.  5.]
@@ -401,8 +387,6 @@ def csr_matvec(mat: CSR, v: ArrayLike, transpose: bool = False) -> Array:
 def csr_matmat(mat: CSR, B: ArrayLike, *, transpose: bool = False) -> Array:
     """The product of a CSR, or of its transpose, and a dense matrix.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> M = sparse.CSR.fromdense(onp.array([[0., 5.], [6., 0.]]))
     >>> print(sparse.csr_matmat(M, onp.eye(2)).tolist())
     [[0.0, 5.0], [6.0, 0.0]]

@@ -92,9 +92,6 @@ def iter_subsets(s: Sequence[T]) -> Iterable[tuple[T, ...]]:
     Args:
       s: the sequence.
 
-    Returns:
-      An iterator of tuples.
-
     >>> from olympus.experimental.sparse import test_util
     >>> list(test_util.iter_subsets("ab"))
     [(), ('a',), ('b',), ('a', 'b')]

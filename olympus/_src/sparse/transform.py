@@ -252,7 +252,6 @@ def eval_sparse(olympuspr: Olympuspr, consts: Sequence[ArrayLike],
       spvalues: a value for each input.
       spenv: the environment of these; results are added to it.
 
-    >>> from olympus.experimental import sparse
     >>> env = sparse.transform.SparsifyEnv()
     >>> value = sparse.transform.arrays_to_spvalues(env, sparse.eye(2))
     >>> program = olympus.make_olympuspr(lambda x: 3 * x)(sparse.eye(2).todense())
@@ -338,8 +337,6 @@ def sparsify(f: Callable[..., PyTree], use_tracer: bool = False) -> Callable[...
 
     NotImplementedError for an operation that has no rule, or whose result would be dense.
 
-    >>> import olympus.numpy as onp
-    >>> from olympus.experimental import sparse
     >>> M = sparse.BCOO.fromdense(onp.array([[0., 5.], [6., 0.]]))
     >>> print(sparse.sparsify(lambda M, v: 2 * M.T @ v)(M, onp.array([1., 10.])))
     [120.  10.]

@@ -477,9 +477,6 @@ def symbolic_shape(shape_spec: str | None, *, constraints: Sequence[str] = (),
       scope: the scope of the dimensions, a new one by default; it has its own constraints.
       like: a shape for the placeholders, with which the ints in `shape_spec` must agree.
 
-    Returns:
-      A tuple of ints and symbolic dimensions.
-
     Raises ValueError for text that does not parse and for constraints that cannot hold.
 
     >>> export.symbolic_shape("b, 2*b+1, max(a, 4)", constraints=["b >= 2"])

@@ -353,9 +353,6 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
     Args:
       *shapes: sequences of ints, or ints for one-element shapes.
 
-    Returns:
-      A tuple of ints as long as the longest shape.
-
     Raises ValueError naming the shapes where two dimensions differ and neither is 1.
 
     >>> broadcast_shapes((2, 1), (3,), ())

@@ -27,7 +27,6 @@ def field(*, static: bool = False, **kwargs: object) -> Any:
     Returns:
       A field, to be written after `name: type =`.
 
-    >>> from olympus import struct
     >>> struct.field(static=True, default="tanh").metadata["static"]
     True
     """
@@ -50,9 +49,6 @@ def dataclass(cls: type[T] | None = None, /, **options: object
     Args:
       cls: the class.
       **options: as of `dataclasses.dataclass` (`kw_only`, `eq`, `repr`, …); it is always frozen.
-
-    Returns:
-      The class.
 
     Raises:
       TypeError: for `frozen=False`; for an `__init__` that does not take the fields by their

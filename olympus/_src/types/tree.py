@@ -111,9 +111,6 @@ def tree_leaves(tree: PyTree, is_leaf: IsLeaf = None) -> list[Any]:
     Args:
       tree: any pytree; None and empty containers have no leaves.
 
-    Returns:
-      A list.
-
     >>> tree_leaves([1, (2, 3), ()])
     [1, 2, 3]
     """
@@ -160,9 +157,7 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[PyTree]) -> PyTree:
 
 
 def _unflatten_error(treedef: object, leaves: object, error: Exception) -> Exception:
-    """Why C++ refused the leaves; `error` itself where it comes from a user's unflatten function or
-    iterator.
-    """
+    """Why C++ refused the leaves; an error of the user's function or iterator as it is."""
     if not isinstance(treedef, PyTreeDef):
         return _not_a_treedef("tree_unflatten", treedef)
     if not isinstance(leaves, Iterable):
@@ -254,9 +249,7 @@ def _misfit(what: str, advice: str, full: PyTree, error: Exception, explain: Cal
 
 def _path_predicate(is_leaf: Callable[..., bool] | None, takes_path: bool
                     ) -> Callable[..., bool] | None:
-    """C++ asks `(path, subtree)`; the user's predicate takes the subtree alone unless it says
-    otherwise.
-    """
+    """C++ asks `(path, subtree)`; the user's predicate takes the subtree alone by default."""
     if is_leaf is None or takes_path:
         return is_leaf
     return lambda _path, subtree: is_leaf(subtree)
@@ -298,9 +291,6 @@ def tree_leaves_with_path(
 
     Args:
       tree, is_leaf, is_leaf_takes_path: as of `tree_flatten_with_path`.
-
-    Returns:
-      A list of pairs.
 
     >>> [(keystr(path), leaf) for path, leaf in tree_leaves_with_path({"k": (1, 2)})]
     [("['k'][0]", 1), ("['k'][1]", 2)]

@@ -297,9 +297,7 @@ def mismatch_error(what: str, advice: str, differences: list[str]) -> ValueError
 
 
 def flatten_error(what: str, tree: PyTree, error: Exception, is_leaf: IsLeaf = None) -> Exception:
-    """The exception to raise where C++ could not flatten `tree`: clearer where the cause is known,
-    else `error`.
-    """
+    """The error where C++ could not flatten `tree`: clearer where the cause is known."""
     if isinstance(error, SystemError | RecursionError):
         return RecursionError(
             f"{what}: the tree is nested deeper than Python's recursion limit, or contains itself; "

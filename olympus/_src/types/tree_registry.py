@@ -27,9 +27,7 @@ Unflatten = Callable[[Any, Any], Any]
 if TYPE_CHECKING:
 
     class PyTreeDef:
-        """The structure of a pytree: what remains of it without its leaves (a C++ class; these are
-        its types).
-        """
+        """The structure of a pytree, without its leaves (a C++ class; these are its types)."""
 
         num_leaves: int
         num_nodes: int
@@ -342,9 +340,7 @@ def _inferred_fields(what: str, nodetype: type, drop: Sequence[str]) -> tuple[li
 
 
 def _check_fields(what: str, nodetype: type, *groups: Sequence[str]) -> None:
-    """Refuse field lists that are strings, repeat a name, or do not cover the dataclass's init
-    fields.
-    """
+    """Refuse fields that are strings, repeat a name, or leave out some of the init fields."""
     for group in groups:
         if isinstance(group, str):
             raise TypeError(

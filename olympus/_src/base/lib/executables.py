@@ -119,9 +119,6 @@ def get_compile_options(num_replicas: int, num_partitions: int, device_assignmen
       fdo_profile: of a profile, for XLA to optimise by.
       detailed_logging, backend: accepted.
 
-    Returns:
-      A `CompileOptions` of jaxlib's.
-
     >>> backend.get_compile_options(1, 2).num_partitions
     2
     """

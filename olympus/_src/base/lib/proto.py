@@ -15,9 +15,6 @@ def get_op_sharding_from_serialized_proto(sharding: bytes) -> Any:
     Args:
       sharding: the bytes.
 
-    Returns:
-      An `OpSharding` of jaxlib's.
-
     >>> sharding.get_op_sharding_from_serialized_proto(b"").tile_assignment_dimensions
     []
     """
@@ -31,9 +28,6 @@ def get_hlo_sharding_from_serialized_proto(sharding: bytes) -> Any:
 
     Args:
       sharding: the bytes.
-
-    Returns:
-      An `HloSharding` of jaxlib's.
 
     >>> sharding.get_hlo_sharding_from_serialized_proto(b"").is_replicated()
     True

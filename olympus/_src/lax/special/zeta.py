@@ -190,9 +190,6 @@ def zeta(x: ArrayLike, q: ArrayLike) -> Array:
       x: the exponents, floats.
       q: floats of the same dtype and shape; q = 1 is Riemann's zeta function.
 
-    Returns:
-      An array of that dtype and shape.
-
     >>> print(f"{olympus.lax.zeta(2.0, 1.0):.5f}")
     1.64493
     """

@@ -81,7 +81,7 @@ class Radau:
         factors = [lu_factor(mu / h.astype(wide) * identity - jacobian)
                    for mu in (_REAL, np.asarray(_COMPLEX, dtypes.to_complex_dtype(wide)))]
 
-        # The last step's polynomial goes on.
+        # The guess continues the last step's polynomial.
         length = where(p.t > p.t_before, p.t - p.t_before, 1)
         s = ((p.t - p.t_before + _NODES * h) / length).astype(p.y.dtype)
         guess = horner(p.polynomial[:, None], s[:, None]) - p.y

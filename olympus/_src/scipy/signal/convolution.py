@@ -93,7 +93,7 @@ def _cheaper_by_fft(x: Array, y: Array) -> bool:
     if not is_static((*n, *m)):     # transforms have sizes that are numbers
         return False
     full = math.prod(a + b - 1 for a, b in zip(n, m))
-    # A direct product costs about a tenth of what one of a transform's steps does.
+    # A direct product costs about a tenth of one step of a transform.
     return math.prod(m) * math.prod(n) > 60 * full * math.log2(full + 1)
 
 

@@ -344,7 +344,7 @@ def beta_of(tol: float, a: ArrayLike, b: ArrayLike, log_of: bool = False) -> Arr
     turn = sin_pi(turned(turned(p) + turned(q)))
     first, second = (where(m, sin_pi(v), 1.0) for m, v in ((one, p), (both, q)))
     sign = where(~one | (~both & ~over), 1.0, -1.0)
-    # In float32 one of two small divisors is the last.
+    # In float32 two small divisors would underflow together: one divides at the end.
     last = where(one & ~both & over, q, 1.0) if is_short(s) else None
     by = q if last is None else 1.0
     factor = where(~one, 1.0, where(both, math.pi * turn / (first * second * (1.0 - s)), where(

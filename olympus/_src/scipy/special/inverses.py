@@ -49,15 +49,16 @@ def _newton(value: Array, slope: Array, p: Array, sign: float, u: Array, old: Ar
     least = by_format(value, _LEAST, least_normal(value))
     safe = maximum(value, least)
     gap = sign * log(safe / p)
-    # In float32 the least probabilities times that are none.
+    # In float32 `safe / least` times the least probabilities would underflow.
     short = is_short(value)
     step = gap * where(slope > least, safe / maximum(slope, least), 1.0 / (1.0 + rate)) if short \
         else gap * safe / maximum(slope, least)
     # Towards the smaller probabilities a step may be too long.
     step = minimum(step, 2.0) if sign > 0 else maximum(step, -2.0)
-    # Where it underflows: onwards, by less than what may have led there, lest that be repeated.
+    # Where `value` underflows, go on by less than the step that may have led there, so that the
+    # iteration does not repeat itself.
     lost = value < least
-    # In float32 it may lie next to the least numbers: half of the way back to where it did not.
+    # In float32 that place may be next to the least numbers: go half of the way back.
     back = where(sign * (old - u) > 0.0, 0.5 * (u + old), u + 0.25 * sign) if short \
         else u + 0.25 * sign
     moved = where(lost, back, u - step)
@@ -96,7 +97,7 @@ def gamma_inverse(tol: float, a: Array, p: Array, q: Array) -> Array:
     high = solve(~lower, gamma_upper, -1.0, minimum(u, by_format(a, 700.0, 88.0)))
     # Where x is too small for the function, it is the power.
     x = exp(where(lower, where(bound < by_format(a, -650.0, -80.0), bound, low), high))
-    # The deviation is √a: of large a a rough quantile does, where Newton's steps are all rounding.
+    # The deviation is √a. For large a Newton's steps are all rounding: a rough quantile is enough.
     rough = a * cube * cube * cube if is_short(a) else a + z * sqrt(a)
     return where(legal, where(a > by_format(a, 1e22, 1e6), rough, x), edge)
 
@@ -108,7 +109,7 @@ def beta_logit(tol: float, a: Any, b: Any, p: Any, q: Any) -> Array:
     k, l = inside(legal, where(swap, b, a), 1.0), inside(legal, where(swap, a, b), 1.0)
     target = inside(legal, minimum(p, q), 0.5)
     z = rough_quantile(target)
-    # The logit has about the variance 1/a + 1/b; of small a the power x**a / (a B) is better.
+    # The logit's variance is about 1/a + 1/b; for small a the power x**a / (a B) is better.
     normal = log(k / l) + z * sqrt(1.0 / k + 1.0 / l)
     level = log(target) + log(k) if is_short(k) else log(target * k)
     power = (level + positive_beta(k, l).logarithm()) / k
@@ -132,7 +133,7 @@ def beta_logit(tol: float, a: Any, b: Any, p: Any, q: Any) -> Array:
         return again & fit, (where(fit, moved, u), u)
 
     u = maximum(u, by_format(u, -690.0, -86.0))
-    # Of large k and l the normal logit does, where Newton's steps are all rounding.
+    # For large k and l Newton's steps are all rounding: the normal logit is enough.
     active = legal & (minimum(k, l) < 1e8) if is_short(u) else legal
     u = iterate(step, active, (u, u + by_format(u, 1.0, -1.0)), (k, l, target), _STEPS)[0]
     # Where x is too small for the function, it is the power.

@@ -44,7 +44,7 @@ def _upwards(n: Array, x: Array, parameter: Array, second: Array,
         (low, high, shifts), (degree, x, parameter) = state, constants
         k = i + 1.0
         low, high = high, step(k, x, parameter, low, high)
-        # One that is out of range may have a later one that is not; of the infinite the sign stays.
+        # A value out of range may precede one within it. Infinite values keep their sign.
         large, endless = absolute(high) > much, absolute(high) == math.inf
         high = where(endless, copysign(most, high), high)
         low, high = (where(large, v / much, v) for v in (low, high))

@@ -434,9 +434,7 @@ def _signature(d: Distribution, first: str | None, *more: inspect.Parameter) -> 
 
 def _arguments_by_name(name: str, signature: inspect.Signature, args: tuple,
                        kwargs: dict) -> dict[str, Any]:
-    """The arguments of a call by name, with defaults; TypeError for arguments that the signature
-    lacks.
-    """
+    """The arguments of a call by name, with defaults; TypeError for unknown ones."""
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError as error:

@@ -145,9 +145,6 @@ class gaussian_kde:
           mean: real numbers[d], or a number for one coordinate.
           cov: real numbers[d, d], or a number for one coordinate.
 
-        Returns:
-          A float.
-
         >>> from olympus import numpy as onp, scipy
         >>> estimate = scipy.stats.gaussian_kde(onp.array([1.0, 2.0, 4.0]))
         >>> print(f'{estimate.integrate_gaussian(2.0, 0.5):.4f}')
@@ -169,9 +166,6 @@ class gaussian_kde:
         Args:
           low, high: the bounds, numbers; they may be infinite.
 
-        Returns:
-          A float.
-
         >>> from olympus import numpy as onp, scipy
         >>> estimate = scipy.stats.gaussian_kde(onp.array([1.0, 2.0, 4.0]))
         >>> print(f'{estimate.integrate_box_1d(0.0, 3.0):.4f}')
@@ -189,9 +183,6 @@ class gaussian_kde:
 
         Args:
           other: an estimate of as many coordinates.
-
-        Returns:
-          A float.
 
         >>> from olympus import numpy as onp, scipy
         >>> estimate = scipy.stats.gaussian_kde(onp.array([1.0, 2.0, 4.0]))
@@ -212,9 +203,6 @@ class gaussian_kde:
         Args:
           low_bounds, high_bounds: real numbers[d].
           maxpts: of SciPy's integration in more dimensions; not used.
-
-        Returns:
-          A float.
 
         >>> from olympus import numpy as onp, scipy
         >>> estimate = scipy.stats.gaussian_kde(onp.array([1.0, 2.0, 4.0]))
