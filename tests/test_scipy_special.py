@@ -394,6 +394,19 @@ def test_zeta_below_zero_is_scipys_far_out():
         slope = olympus.vmap(olympus.grad(olympus.lax.digamma))(q[:, 0])
         np.testing.assert_allclose(slope, sp.zeta(2, q[:, 0]), 1e-12)
         assert np.isnan(special.zeta(2.5, -8.5)) and special.zeta(2.0, -9.0) == np.inf
+        # Regression: the value of -10.5 was 2.9e12.
+        np.testing.assert_allclose(olympus.lax.polygamma(s - 1, q), special.polygamma(s - 1, q),
+                                   1e-9)
+        ends = olympus.lax.polygamma(np.array([0.0, 1, 1, 2]), np.array([-9.5, np.inf, -9, np.nan]))
+        np.testing.assert_allclose(ends, [sp.psi(-9.5), 0.0, np.inf, np.nan])
+
+
+def test_polygamma_of_nan_is_nan():
+    """Regression: of a fixed order it was the value at 1."""
+    x = np.array([np.nan, 1.0], np.float32)
+    for m in range(4):
+        assert np.isnan(special.polygamma(m, x)).tolist() == [True, False]
+    assert np.isnan(olympus.grad(special.digamma)(np.float32(np.nan)))
 
 
 @pytest.mark.parametrize(("args", "which", "expected"), [
