@@ -172,7 +172,7 @@ def test_sums_with_a_complex_zero_have_the_signs_of_its_parts(zero):
                       (lambda x, c: c + x, x + zero), (lambda x, c: c - x, zero - x),
                       (lambda x, c: lax.fori_loop(0, 2, lambda i, y: y + c, x), x + zero)):
         for constant in zero, np.full(x.shape, zero):
-            found = np.asarray(olympus.jit(lambda x: fun(x, constant))(x))      # noqa: B023
+            found = np.asarray(olympus.jit(lambda x: fun(x, constant))(x))
             np.testing.assert_array_equal(np.signbit(found.real), np.signbit(want.real))
             np.testing.assert_array_equal(np.signbit(found.imag), np.signbit(want.imag))
 

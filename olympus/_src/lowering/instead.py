@@ -16,6 +16,7 @@ from ..core.primitive import Builder, Primitive
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from .attributes import i64s
+from .known_numbers import Number
 from .made import is_term
 from .platforms import rule_of
 
@@ -174,15 +175,15 @@ class PlusZeroAfter(PlusZero):
 
 
 nan_p = _Nan("nan")
-_plus_zero = {parts: PlusZero("plus_zero", parts)
-              for parts in (("real", "imag"), ("real",), ("imag",))}
+_plus_zero: dict[tuple[str, ...], PlusZero] = {
+    parts: PlusZero("plus_zero", parts) for parts in (("real", "imag"), ("real",), ("imag",))}
 #: by algebra
 beside_computed = {
     "difference": _BesideComputed("subtract"), "product": _BesideComputed("multiply"),
     "quotient": _BesideComputed("divide"), "sum": _BesideComputed("add")}
 
 
-def plus_zero(zero: complex) -> PlusZero:
+def plus_zero(zero: Number) -> PlusZero:
     """The sum with a 0, of which a part at least is +0."""
     return _plus_zero[tuple([name for name in ("real", "imag")
                              if math.copysign(1, getattr(zero, name)) > 0])]

@@ -150,7 +150,8 @@ def _reflected_term(i: Array, state: Sequence[Array], constants: Sequence[Array]
 
 
 polygamma_above_p = Computed("polygamma_above", _above, (
-    lambda t, z, m, x: mul(t, math.nan), lambda t, z, m, x: mul(t, polygamma_above(add(m, 1.0), x))))
+    lambda t, z, m, x: mul(t, math.nan),
+    lambda t, z, m, x: mul(t, polygamma_above(add(m, 1.0), x))))
 polygamma_p = Computed("polygamma", _polygamma, (
     lambda t, z, m, x: mul(t, math.nan), lambda t, z, m, x: mul(t, polygamma(add(m, 1.0), x))))
 

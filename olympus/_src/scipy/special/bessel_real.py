@@ -14,7 +14,7 @@ factors stay exponents to the end: a product of two may be a number where they a
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -488,7 +488,7 @@ def _weights(times: int) -> np.ndarray:
                 for n, p in enumerate(polynomials)), np.zeros(len(_POINTS)))
 
 
-def _in_order(fun: Any, tol: float, v: Array, x: Array, times: int) -> Array:
+def _in_order(fun: Callable[..., Array], tol: float, v: Array, x: Array, times: int) -> Array:
     """The derivative of `fun` in the order by that of its interpolant at orders next to v.
 
     As a function of the order it grows or falls at most as exp(ν asinh((|ν|+1) / |x|)), and turns
@@ -508,7 +508,7 @@ def _in_order(fun: Any, tol: float, v: Array, x: Array, times: int) -> Array:
 
 # Primitives --------------------------------------------------------------------------------------
 
-def _bessel(name: str, fun: Any, slope: Any) -> Special:
+def _bessel(name: str, fun: Callable[..., Array], slope: Callable[..., Array]) -> Special:
     """The primitive of a function of (v, x), whose slope in x is `slope(function, value, v, x)`."""
     in_order = Special(
         f"{name}_in_order", partial(_in_order, fun),
@@ -519,7 +519,7 @@ def _bessel(name: str, fun: Any, slope: Any) -> Special:
     return prim
 
 
-def _mean(f: Any, v: Array, x: Array, sign: float = 1.0) -> Array:
+def _mean(f: Callable[..., Array], v: Array, x: Array, sign: float = 1.0) -> Array:
     return 0.5 * (f(v - 1.0, x) + sign * f(v + 1.0, x))
 
 
