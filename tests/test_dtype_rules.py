@@ -211,3 +211,16 @@ def test_a_mapped_function_with_a_part_in_float64_computes_that_in_it():
     np.testing.assert_allclose(olympus.vmap(olympus.grad(inner))(x), np.sign(x) * np.cos(x),
                                rtol=1e-6)
     np.testing.assert_allclose(olympus.jit(olympus.vmap(inner))(x), want, rtol=1e-7)
+
+
+def test_the_gradient_of_a_fourier_transform_in_a_part_in_float64():
+    """Regression: the weights of the transpose were of complex64, and jit raised a TypeError."""
+    def power(x, wide):
+        with olympus.enable_x64(wide):
+            spectrum = onp.fft.rfft(x.astype(np.float64) if wide else x)
+            return (onp.fft.irfft(spectrum * spectrum, 6)[1]).astype(np.float32)
+
+    x = np.linspace(-1, 1, 6, dtype=np.float32)
+    slope = olympus.grad(power)
+    np.testing.assert_allclose(olympus.jit(slope, static_argnums=1)(x, True), slope(x, False),
+                               rtol=1e-5)

@@ -270,6 +270,36 @@ def test_bessel_functions_at_the_ends(name, at_zero, at_infinity):
     np.testing.assert_allclose(slope, wanted, 1e-5)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["jv", "yv", "iv", "kv", "ive", "kve"])
+def test_derivatives_of_bessel_functions_in_the_order(name):
+    """Regression: they were NaN."""
+    wanted = {"jv": mp.besselj, "yv": mp.bessely, "iv": mp.besseli, "kv": mp.besselk,
+              "ive": lambda v, x: mp.exp(-x) * mp.besseli(v, x),
+              "kve": lambda v, x: mp.exp(x) * mp.besselk(v, x)}[name]
+    fun, h = getattr(special, name), mp.mpf(10) ** -12
+    points = [(0.0, 0.5), (0.3, 1e-3), (2.0, 6.0), (7.3, 2.5), (-1.5, 30.0), (33.0, 1.0)]
+    with olympus.enable_x64(True), mp.workdps(50):
+        v, x = np.transpose(points)
+        slope = olympus.grad(lambda v, x: fun(v, x).sum(), (0, 1))
+        (first, _), (second, mixed) = slope(v, x), olympus.grad(
+            lambda v, x: slope(v, x)[0].sum(), (0, 1))(v, x)
+        for k, (v, x) in enumerate(points):
+            below, here, above = (wanted(v + n * h, mp.mpf(x)) for n in (-1, 0, 1))
+            in_x = [wanted(v + n * h, x + h) - wanted(v + n * h, x - h) for n in (-1, 1)]
+            size = float(abs(here))
+            np.testing.assert_allclose(first[k], float((above - below) / (2 * h)), 1e-12,
+                                       1e-12 * size)
+            np.testing.assert_allclose(second[k], float((above - 2 * here + below) / h**2), 1e-10,
+                                       1e-10 * size)
+            np.testing.assert_allclose(mixed[k], float((in_x[1] - in_x[0]) / (4 * h**2)), 1e-10,
+                                       1e-10 * size)
+    ends = olympus.vmap(olympus.grad(fun))(np.float32([1, 0, 1, 1]),
+                                           np.float32([0, 0, INF, NAN]))
+    at_zero = 0.0 if name in ("jv", "iv", "ive") else np.nan
+    np.testing.assert_array_equal(ends, [at_zero, NAN, NAN if name == "iv" else 0.0, NAN])
+
+
 def test_jacobis_functions_are_scipys_and_invert_the_integral():
     u, m = (g.ravel() for g in np.meshgrid([-5.0, -0.3, 0.0, 1e-9, 1.1, 7.0],
                                            [0.0, 1e-12, 0.4, 0.999, 1.0, 1.5, -0.1]))
@@ -394,6 +424,19 @@ def test_zeta_below_zero_is_scipys_far_out():
         slope = olympus.vmap(olympus.grad(olympus.lax.digamma))(q[:, 0])
         np.testing.assert_allclose(slope, sp.zeta(2, q[:, 0]), 1e-12)
         assert np.isnan(special.zeta(2.5, -8.5)) and special.zeta(2.0, -9.0) == np.inf
+        # Regression: the value of -10.5 was 2.9e12.
+        np.testing.assert_allclose(olympus.lax.polygamma(s - 1, q), special.polygamma(s - 1, q),
+                                   1e-9)
+        ends = olympus.lax.polygamma(np.array([0.0, 1, 1, 2]), np.array([-9.5, np.inf, -9, np.nan]))
+        np.testing.assert_allclose(ends, [sp.psi(-9.5), 0.0, np.inf, np.nan])
+
+
+def test_polygamma_of_nan_is_nan():
+    """Regression: of a fixed order it was the value at 1."""
+    x = np.array([np.nan, 1.0], np.float32)
+    for m in range(4):
+        assert np.isnan(special.polygamma(m, x)).tolist() == [True, False]
+    assert np.isnan(olympus.grad(special.digamma)(np.float32(np.nan)))
 
 
 @pytest.mark.parametrize(("args", "which", "expected"), [

@@ -374,9 +374,9 @@ the worst errors. The reasons for the large ones, and for wrong results, are the
 * `lax.lgamma`, `lax.digamma`, `lax.polygamma` and `lax.erf_inv` are XLA's, as in JAX: `lgamma` next
   to 1 and 2 and `digamma` next to its zero have only absolute precision, `polygamma` (on CPU in
   float64 for all dtypes, which JAX's is not) is 0 or NaN where `m!` or `zeta` leaves the range of
-  float64, so above the order 170, and has no digits from x = -8 on, where its sum begins too late
-  (the derivative of `lax.digamma` has them). `special.gammaln`, `special.digamma`,
-  `special.polygamma` and `special.erfinv` have full precision.
+  float64, so above the order 170; below 0 it is by reflection, since XLA's sum has no digits from
+  x = -8 on. `special.gammaln`, `special.digamma`, `special.polygamma` and `special.erfinv` have
+  full precision.
 * Functions that several operations make in float32 have a few rounding errors: `boxcox`, `gdtr`,
   `gdtrc`, `inv_boxcox`, `zetac`: up to 7e-6, where they nearly vanish; and their products of two
   numbers may under- or overflow where the result does not.

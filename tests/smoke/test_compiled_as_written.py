@@ -163,6 +163,20 @@ def test_complex_quotients_by_constants_have_the_zeros_of_quotients(divisor):
             np.testing.assert_array_equal(np.signbit(part(found)), np.signbit(want))
 
 
+@pytest.mark.parametrize("zero", [0j, -0j, complex(0, -0.0), complex(-0.0, 0)])
+def test_sums_with_a_complex_zero_have_the_signs_of_its_parts(zero):
+    """Regression: XLA dropped the sum, or both parts lost their sign: -0j + (0-0j) was 0j."""
+    x = np.complex64([complex(a, b) for a in (0.0, -0.0, 1) for b in (0.0, -0.0, -2)])
+    zero = np.complex64(zero)
+    for fun, want in ((lambda x, c: x + c, x + zero), (lambda x, c: x - c, x - zero),
+                      (lambda x, c: c + x, x + zero), (lambda x, c: c - x, zero - x),
+                      (lambda x, c: lax.fori_loop(0, 2, lambda i, y: y + c, x), x + zero)):
+        for constant in zero, np.full(x.shape, zero):
+            found = np.asarray(olympus.jit(lambda x: fun(x, constant))(x))
+            np.testing.assert_array_equal(np.signbit(found.real), np.signbit(want.real))
+            np.testing.assert_array_equal(np.signbit(found.imag), np.signbit(want.imag))
+
+
 def test_numbers_taken_from_complex_ones_are_real_to_no_pass():
     """Regression: NumPy warned that imaginary parts are lost, which tests take for an error."""
     with warnings.catch_warnings():

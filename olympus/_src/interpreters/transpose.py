@@ -25,11 +25,11 @@ from ..lax.shape import as_array, instantiate
 from ..lax.sharding import as_typed
 from ..types import dtypes
 from ..types.avals import MUTABLE, ShapedArray
-from ..types.refs import ref_aval
 from .partial_eval import reached, record_unknown
 
 _discharge: Any = lazy_module("olympus._src.interpreters.discharge")
-_refs: Any = lazy_module("olympus._src.lax.refs")       # where there are references
+_ref_types: Any = lazy_module("olympus._src.types.refs")        # where there are references
+_refs: Any = lazy_module("olympus._src.lax.refs")
 
 Into = Mapping[Var, Reference]       # variable -> the reference to which its cotangents are added
 
@@ -307,7 +307,7 @@ def _transpose_program(closed: ClosedOlympuspr, linear_in: tuple[bool | None, ..
                 tuple(type(ct) is not Zero for ct in out))
 
     known_avals: list[Any] = [
-        v.aval if lin is False else ref_aval(v.aval.to_cotangent_aval())
+        v.aval if lin is False else _ref_types.ref_aval(v.aval.to_cotangent_aval())
         for v, lin in zip(pr.invars, linear_in, strict=True) if not lin]
     ct_avals = [v.aval.to_cotangent_aval()
                 for v, nz in zip(pr.outvars, nonzero_ct, strict=True) if nz]

@@ -18,6 +18,7 @@ from typing import cast
 
 import numpy as np
 
+from ..base import config
 from ..base.typing import Array, ArrayLike, IrValue, Params
 from ..core import tags
 from ..core.facts import Shapes
@@ -142,9 +143,10 @@ def _weighted(x: Array, length: int, interior: float, scale: float) -> Array:
     weights[0] = scale
     if length % 2 == 0:
         weights[-1] = scale
-    factors = convert_element_type(weights, dtypes.to_real_dtype(aval.dtype))
-    if dtypes.is_complex(aval.dtype):
-        factors = convert_element_type(factors, aval.dtype)
+    with config.enable_x64(True):   # a cotangent of complex128 may come while it is off
+        factors = convert_element_type(weights, dtypes.to_real_dtype(aval.dtype))
+        if dtypes.is_complex(aval.dtype):
+            factors = convert_element_type(factors, aval.dtype)
     return mul(x, broadcast_in_dim(factors, aval.shape, (aval.ndim - 1,)))
 
 

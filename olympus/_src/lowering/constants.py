@@ -54,10 +54,15 @@ def is_constant(notes: Notes, eqn: OlympusprEqn) -> bool:
             notes.note_constant(eqn, math.nan)
             return True
     elif (prim.additive or len(prim.linear) == len(operands) == 1) and (
-            False not in [is_zero(notes.of(a), 1) for a in operands]):
+            False not in [_is_plus_zero(notes.of(a)) for a in operands]):
         notes.note_constant(eqn, 0.0)
         return True
     return False
+
+
+def _is_plus_zero(made: Made) -> bool:
+    """Whether a value is the constant +0, in both parts."""
+    return is_zero(made, 1) and not is_zero(made, -1)
 
 
 def add_zero(notes: Notes, eqn: OlympusprEqn, bits: int, summed: Sequence[int] | None) -> None:
@@ -73,7 +78,7 @@ def add_zero(notes: Notes, eqn: OlympusprEqn, bits: int, summed: Sequence[int] |
     if sizes is None:
         axes = params.get("axes", summed)
         sizes = [x.aval.shape[i] for i in ([params["axis"]] if axes is None else axes)]
-    if value_of(notes.of(x)) or is_zero(notes.of(x), 1) or all(map(is_one, sizes)):
+    if value_of(notes.of(x)) or _is_plus_zero(notes.of(x)) or all(map(is_one, sizes)):
         return
     if bits & (FOLDED | SPREAD):
         notes.lower_as(eqn, PlusZeroAfter(prim), *eqn.invars, params=params)

@@ -6,7 +6,7 @@ They hide a number that XLA, or LLVM behind it, would draw conclusions from.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Container, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from ..core.primitive import Builder, Primitive
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from .attributes import i64s
+from .known_numbers import Number
 from .made import is_term
 from .platforms import rule_of
 
@@ -59,7 +60,14 @@ class _Instead(Primitive, abstract=True):
 
 
 class PlusZero(_Instead):
-    """x + 0, which is 0 where x is -0; XLA takes the sum for x."""
+    """x + 0, which is 0 where x is -0; XLA takes the sum for x.
+
+    `parts`: those of complex numbers to which +0 is added; the others stay.
+    """
+
+    def __init__(self, name: str, parts: Container[str] = ("real", "imag")) -> None:
+        super().__init__(name)
+        self.parts = parts
 
     def lower(self, b: Builder, x: IrValue) -> IrValue:
         x, = b.expand([x])
@@ -68,10 +76,10 @@ class PlusZero(_Instead):
     def plus_zero(self, b: Builder, x: IrValue, aval: ShapedArray) -> IrValue:
         if not dtypes.is_complex(aval.dtype):
             return self.part(b, x, aval)
-        part = aval.update(dtype=dtypes.to_real_dtype(aval.dtype))
+        kind = aval.update(dtype=dtypes.to_real_dtype(aval.dtype))
+        parts = [(name, b.op(f"stablehlo.{name}", [x], None, kind)) for name in ("real", "imag")]
         return b.op("stablehlo.complex", [
-            self.part(b, b.op(f"stablehlo.{name}", [x], None, part), part)
-            for name in ("real", "imag")])
+            self.part(b, part, kind) if name in self.parts else part for name, part in parts])
 
     def part(self, b: Builder, x: IrValue, aval: ShapedArray) -> IrValue:
         zero = b.full(aval, 0.0)
@@ -166,8 +174,16 @@ class PlusZeroAfter(PlusZero):
         return self.plus_zero(b, out, b.avals_out[0])
 
 
-plus_zero_p, nan_p = PlusZero("plus_zero"), _Nan("nan")
+nan_p = _Nan("nan")
+_plus_zero: dict[tuple[str, ...], PlusZero] = {
+    parts: PlusZero("plus_zero", parts) for parts in (("real", "imag"), ("real",), ("imag",))}
 #: by algebra
 beside_computed = {
     "difference": _BesideComputed("subtract"), "product": _BesideComputed("multiply"),
     "quotient": _BesideComputed("divide"), "sum": _BesideComputed("add")}
+
+
+def plus_zero(zero: Number) -> PlusZero:
+    """The sum with a 0, of which a part at least is +0."""
+    return _plus_zero[tuple([name for name in ("real", "imag")
+                             if math.copysign(1, getattr(zero, name)) > 0])]

@@ -88,9 +88,15 @@ def number_of(literal: Literal) -> Number:
 
 
 def is_zero(made: Made, sign: int = 0) -> bool:
-    """Whether a value is the constant 0, of this sign if one is given."""
+    """Whether a value is the constant 0, of this sign if one is given, which a complex 0 may have
+    in one part alone.
+    """
     number = value_of(made)
-    return number == 0 and (not sign or math.copysign(1, number.real) == sign)
+    if number != 0 or not sign:
+        return number == 0
+    if type(number) is complex and math.copysign(1, number.imag) == sign:
+        return True
+    return math.copysign(1, number.real) == sign
 
 
 def may_be_zero(made: Made) -> bool:

@@ -18,7 +18,7 @@ from ..types import dtypes
 from ..types.avals import Aval
 from .constants import add_zero, hide, is_constant, is_known
 from .glances import ALONE, READ
-from .instead import plus_zero_p
+from .instead import plus_zero
 from .known_numbers import (
     Number, converted, has_no_reciprocal, has_reciprocals, is_infinite, is_joint, is_moderate,
     is_nan, is_safe, ratio, size,
@@ -155,7 +155,8 @@ def _term(notes: Notes, eqn: OlympusprEqn, sign: int) -> None:
     notes.read(ADDED if sign > 0 else SUBTRACTED, x, y)
     if folded:
         if is_zero(q, 1) or sign > 0 and is_zero(p, 1):
-            notes.lower_as(eqn, plus_zero_p, x if is_zero(q, 1) else y)
+            notes.lower_as(eqn, plus_zero(value_of(q if is_zero(q, 1) else p)),
+                           x if is_zero(q, 1) else y)
             if bits := (p if is_zero(q, 1) else q)[0] & ALIKE:
                 notes.made[out] = bits, None
             return

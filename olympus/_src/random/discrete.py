@@ -21,10 +21,10 @@ from ..lax.comparison import gt
 from ..lax.convert import convert_element_type
 from ..lax.creation import broadcasted_iota, full, full_like, iota
 from ..lax.cumulative import cummax, cumsum
-from ..lax.reduce import argmax, reduce_and
+from ..lax.reduce import argmax, reduce_and, reduce_or
 from ..lax.shape import reshape
 from ..lax.sharding import constrain
-from ..lax.slicing import index_in_dim, slice_in_dim
+from ..lax.slicing import concatenate, index_in_dim, slice_in_dim
 from ..lax.sort import placed_p, sort_key_val, top_k
 from ..lax.transcendental import log
 from ..numpy import promote
@@ -375,21 +375,30 @@ def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape 
 def _weighted(key: ArrayLike, p: Array, *, shape: Dims) -> Array:
     """The place of uniform numbers in the running sum of the weights.
 
-    That sum is rounded in blocks: it may fall, and move where a weight is 0. Where a weight of 0 is
-    drawn, all places are searched again, in its largest values so far at other weights.
+    That sum is rounded in blocks: it may fall, and move where a weight is 0. If it does, and a
+    weight of 0 is drawn, all places are searched again, in its largest values so far at other
+    weights.
     """
     total = cumsum(p, 0)
     u = 1.0 - unit(typed(key), shape, typeof(p).dtype)
     last = index_in_dim(total, -1, 0, False)
     r = parameter(last, typeof(p).dtype, shape) * u
+    indices = searchsorted(total, r)
+    legal = p > 0.0
+    before = concatenate([full_like(total[:1], -np.inf), total[:-1]], 0)
+    falls, moves = ~(total >= before), ~(total <= before)
+    exact = reduce_and(legal | ~moves, (0,)) & (
+        reduce_and(legal, (0,)) | ~reduce_or(falls, (0,)))
+
+    def checked() -> Array:
+        possible = take(p, indices, mode="clip") > 0.0
+        return cond(reduce_and(possible, tuple(range(len(shape)))), lambda: indices, search_rising)
 
     def search_rising() -> Array:
-        return searchsorted(cummax(where(p > 0.0, total, -np.inf), 0), r)
+        return searchsorted(cummax(where(legal, total, -np.inf), 0), r)
 
-    indices = searchsorted(total, r)
-    possible = take(p, indices, mode="clip") > 0.0
-    indices = cond(reduce_and(possible, tuple(range(len(shape)))), lambda: indices, search_rising)
-    return convert_element_type(indices, dtypes.default_int())
+    # A reader of all places besides the result would compute them again: four times the time.
+    return convert_element_type(cond(exact, lambda: indices, checked), dtypes.default_int())
 
 
 @fused(static=("draws", "mode"))

@@ -111,6 +111,8 @@ def numeric_dtypes() -> list[np.dtype]:
 
 _KIND: Final[dict[Any, str]] = {d: k for d, (k, _) in _TABLE.items()} | {float0: "float0"}
 _INTERNED: Final = {d: d for d in _KIND}
+_WIDE: Final[dict[Any, np.dtype]] = {
+    d: _DTYPE["float32"] for d, (k, bits) in _TABLE.items() if k == "f" and bits < 32}
 _SHORT: Final[dict[Any, str]] = {
     d: d.name.replace("uint", "u").replace("int", "i").replace("float", "f").replace("complex", "c")
     for d in _TABLE} | {float0: "float0"}
@@ -310,8 +312,7 @@ def is_floating(dtype: DTypeLike) -> bool:
 
 def wide_dtype(dtype: DType) -> DType:
     """The dtype that a sum is accumulated in: float32 for narrower floats."""
-    return (as_dtype("float32") if scalar_kind(dtype) == "f" and itemsize_bits(dtype) < 32 else
-            dtype)
+    return _WIDE.get(dtype, dtype)
 
 
 def is_complex(dtype: DTypeLike) -> bool:

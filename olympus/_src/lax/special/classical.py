@@ -14,12 +14,14 @@ from ...core.trace import typeof
 from ...types import dtypes
 from ..accuracy import AccuracyMode, Tolerance, check_accuracy
 from ..arithmetic import abs, div, floor, mul, neg, reciprocal, sign, square, sub
-from ..bits import bitwise_not
-from ..comparison import gt, le, lt, select
+from ..bits import bitwise_and, bitwise_not
+from ..comparison import eq, gt, le, lt, select
 from ..convert import convert_element_type
+from ..creation import full_like
 from ..families import FLOATING, Elementwise, Partial, add, binary, elementwise
+from ..shape import broadcast_in_dim
 from ..transcendental import exp, rsqrt, sin
-from .series import Computed, enough
+from .series import Computed, enough, iterate
 
 # Error functions ---------------------------------------------------------------------------------
 
@@ -96,9 +98,9 @@ def erf_inv(x: ArrayLike) -> Array:
 # Gamma functions ---------------------------------------------------------------------------------
 
 def _trigamma(x: Array) -> Array:
-    """ψ'(x), for x < 0 by π²/sin²(πx) - ψ'(1 - x): XLA's sum is no sum from -8 on."""
+    """ψ'(x), for x < 0 by π²/sin²(πx) - ψ'(1 - x)."""
     below = lt(x, 0.0)
-    above = polygamma(1.0, select(below, sub(1.0, x), x))
+    above = polygamma_above(1.0, select(below, sub(1.0, x), x))
     wave = sin(mul(sub(x, floor(add(x, 0.5))), math.pi))
     return select(below, sub(square(div(math.pi, wave)), above), above)
 
@@ -112,7 +114,45 @@ polygamma_product_p = elementwise("polygamma_product", "chlo.polygamma", FLOATIN
                                   pace=200.0)
 # Lowering alone makes the product.
 polygamma_product_p.jvp = None  # pyright: ignore[reportAttributeAccessIssue]
-polygamma_p = Computed("polygamma", lambda tol, m, x: polygamma_product_p.bind(m, x), (
+
+
+def _above(tol: float, m: Array, x: Array) -> Array:
+    """XLA's product, and the limit at infinity."""
+    end = bitwise_and(eq(x, math.inf), gt(m, 0.0))
+    return select(end, full_like(x, 0.0), polygamma_product_p.bind(m, x))
+
+
+def _polygamma(tol: float, m: Array, x: Array) -> Array:
+    """For x < 0 by arguments above 0, since XLA's sum begins too late for x < -5.
+
+    With g the distance from the nearest whole number, and the sign (-1)ᵐ⁺¹ where that is above x,
+    it is ±(ψ(g) + (-1)ᵐ⁺¹ ψ(1-g)) - (-1)ᵐ⁺¹ ψ(1-x), where ψ is the m-th derivative (DLMF 5.15.6).
+    """
+    one = full_like(x, 1.0)
+    rest = sub(x, floor(add(x, 0.5)))       # exact
+    near = abs(rest)
+    below = bitwise_and(lt(x, 0.0), gt(near, 0.0))
+    half = mul(m, 0.5)
+    parity = select(eq(half, floor(half)), neg(one), one)
+    sign = select(bitwise_and(below, lt(rest, 0.0)), parity, one)
+    return iterate(_reflected_term, eq(one, 1.0), (full_like(x, 0.0),), (
+        m, below, select(below, near, x), sub(1.0, near), select(below, sub(1.0, x), one), sign,
+        mul(sign, parity), neg(parity)), 3)[0]
+
+
+def _reflected_term(i: Array, state: Sequence[Array], constants: Sequence[Array]
+                    ) -> tuple[Array, tuple[Array, ...]]:
+    """Add the next of three products of a sign and ψ: one program of XLA's for all."""
+    m, below, *terms = constants
+    first, second = (broadcast_in_dim(le(i, n), typeof(m).shape, ()) for n in (0.0, 1.0))
+    x, sign = (select(first, terms[n], select(second, terms[n + 1], terms[n + 2])) for n in (0, 3))
+    return below, (add(state[0], mul(sign, _above(0.0, m, x))),)
+
+
+polygamma_above_p = Computed("polygamma_above", _above, (
+    lambda t, z, m, x: mul(t, math.nan),
+    lambda t, z, m, x: mul(t, polygamma_above(add(m, 1.0), x))))
+polygamma_p = Computed("polygamma", _polygamma, (
     lambda t, z, m, x: mul(t, math.nan), lambda t, z, m, x: mul(t, polygamma(add(m, 1.0), x))))
 
 
@@ -146,8 +186,7 @@ def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
 
     Args:
       m: whole numbers >= 0, in the dtype of x, up to 170.
-      x: floats, of the shape of m or one of them of rank 0; not below -5, where XLA's sum loses
-        digits, and from -8 on all of them: `scipy.special.polygamma` has them.
+      x: floats, of the shape of m or one of them of rank 0.
 
     Returns:
       An array of that shape and dtype. The derivative in m is NaN.
@@ -156,6 +195,11 @@ def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
     1.64493
     """
     return binary(polygamma_p, m, x)
+
+
+def polygamma_above(m: ArrayLike, x: ArrayLike) -> Array:
+    """`polygamma` for x > 0: less to compile."""
+    return binary(polygamma_above_p, m, x)
 
 
 # Bessel functions --------------------------------------------------------------------------------

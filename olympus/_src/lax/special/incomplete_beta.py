@@ -24,7 +24,7 @@ from ..comparison import eq, ge, gt, le, lt, select
 from ..creation import full_like
 from ..families import add, match_shapes, operand
 from ..transcendental import exp, expm1, log, log1p, sqrt
-from .classical import digamma, erfc, polygamma
+from .classical import digamma, erfc, polygamma_above
 from .incomplete_gamma import (
     RGAMMA, STIRLING, half_erfc, reduced_rgamma, rgamma1p, scaled_log_minus, stirling,
 )
@@ -312,8 +312,8 @@ def _slope_in_x(t: Array, y: Array, a: Array, b: Array, x: Array, m: int, n: int
         if i + j == 1:
             own, place = (b, log1p(neg(x))) if j else (a, log(x))
             return add(place, sub(digamma(s), digamma(own)))
-        total = polygamma(float(i + j - 1), s)
-        return total if i and j else sub(total, polygamma(float(i + j - 1), b if j else a))
+        total = polygamma_above(float(i + j - 1), s)
+        return total if i and j else sub(total, polygamma_above(float(i + j - 1), b if j else a))
 
     slope = mul(density, bell(cumulant, m, n))
     return mul(t, select(none, full_like(density, 0.0), slope))

@@ -26,7 +26,7 @@ from ..creation import full_like
 from ..families import add
 from ..shape import broadcast_in_dim, reduce_sum
 from ..transcendental import exp, expm1, log, log1p, sqrt
-from .classical import digamma, polygamma
+from .classical import digamma, polygamma_above
 from .series import iterate, log1p_minus, polynomial_in
 from .zeta import zeta_sum_p
 
@@ -63,7 +63,7 @@ def bell(cumulant: Cumulants, m: int, n: int = 0) -> ArrayLike:
 
 def log_gamma_cumulants(first: ArrayLike, a: ArrayLike) -> Cumulants:
     """Those of the gamma density: `first`, and the derivatives of -ln Γ(a) from the second on."""
-    return functools.cache(lambda i, j: first if i == 1 else neg(polygamma(float(i - 1), a)))
+    return functools.cache(lambda i, j: first if i == 1 else neg(polygamma_above(float(i - 1), a)))
 
 
 def _polygamma(order: int, x: Array) -> Array:

@@ -369,7 +369,7 @@ def _polygamma(tol: float, x: Array, order: int) -> Array:
     """ψ⁽ᵐ⁾ for m = order >= 1, for x < 0 by m derivatives of ψ(x) = ψ(-x) - 1/x - π cot(πx)."""
     below = x < 0.0
     size = absolute(x)
-    safe = where(size > 0.0, size, 1.0)
+    safe = outside(size == 0.0, size, 1.0)
     above = zeta_of_positive(full_like(x, order + 1.0), safe)
     above = (-1.0) ** (order + 1) * math.factorial(order) * above
     # The derivatives of cot(πx) are πᵐ times polynomials in it: c' = -(1 + c²).

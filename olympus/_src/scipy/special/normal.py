@@ -529,7 +529,8 @@ def voigt_profile(x: ArrayLike, sigma: ArrayLike, gamma: ArrayLike) -> Array:
     some = a * a + b * b > 0.0
     cauchy = b * scale * (1.0 / (math.pi * inside(some, a * a + b * b, 1.0)))
     point = where(some, cauchy, math.inf)
-    return where(sigma < 0.0, math.nan, where(wide, voigt, point))
+    legal = (x == x) & (sigma >= 0.0) & (gamma == gamma)
+    return where(legal, where(wide, voigt, point), math.nan)
 
 
 @fused(inline=True)
