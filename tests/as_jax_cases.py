@@ -376,6 +376,24 @@ def case_references_are_known_by_their_types():
     assert not isinstance(jax.typeof(ref[...]), AbstractRef)
 
 
+def case_private_names_of_references_and_types_of_users():
+    from jax._src import core, hijax, linear_util
+    from jax._src.custom_derivatives import custom_jvp_call_p, custom_vjp_call_p
+    from jax._src.state.discharge import run_state_reference
+    from jax._src.state.types import shaped_array_ref
+    from jax._src.util import safe_map, safe_zip, tuple_insert
+    ref = core.new_ref(jnp.ones(3))
+    assert isinstance(ref, core.Ref) and jax.typeof(ref) == shaped_array_ref((3,), "float32")
+    assert run_state_reference(lambda r: r.set(r[...] * 2))(core.freeze(ref)).tolist() == [2] * 3
+    assert issubclass(hijax.HiType, hijax.Ty) and issubclass(core.AvalQDD, tuple)
+    assert {custom_jvp_call_p.name, custom_vjp_call_p.name} == {"custom_jvp_call",
+                                                                "custom_vjp_call"}
+    assert linear_util.wrap_init(abs).call_wrapped(-1) == 1
+    assert safe_map(max, [1, 5], [3, 4]) == [3, 5] and safe_zip([1], [2]) == [(1, 2)]
+    raises(ValueError, lambda: safe_zip([1], []))
+    assert tuple_insert((1, 3), 1, 2) == (1, 2, 3)
+
+
 def case_types_of_users():
     from jax.experimental import hijax
     from jax.experimental.hijax import HiPrimitive, VJPHiPrimitive

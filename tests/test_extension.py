@@ -16,6 +16,7 @@ from olympus.extend import core as extend, linear_util as lu
 from olympus.extend.core import Literal, Primitive, primitives
 from olympus.extend.mlir.dialects import stablehlo as hlo
 from olympus.interpreters import ad, batching, mlir, partial_eval, xla
+from olympus.memory import Space
 
 
 def mul_add_primitive():
@@ -670,6 +671,10 @@ def test_primitives_by_the_names_of_jax():
     assert inner == [primitives.remat_p, primitives.jit_p]
     assert primitives.call_p is primitives.closed_call_p is primitives.jit_p
     assert primitives.add_olympusvals_p.bind(1.0, 2.0) == 3
+    assert [olympus.jit(lambda: primitives.empty2_p.bind(dtype=t, memory_space=None))().dtype
+            for t in ("int8", "bfloat16", "complex64")] == ["int8", "bfloat16", "complex64"]
+    empty = lambda x: x + primitives.empty2_p.bind(dtype="float32", memory_space=Space.Device)
+    assert olympus.vmap(olympus.grad(empty))(np.ones(2, "f")).tolist() == [1, 1]
     assert all(isinstance(getattr(primitives, name), Primitive) for name in primitives.__all__
                if name.endswith("_p"))
 

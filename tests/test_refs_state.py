@@ -7,9 +7,12 @@ import olympus
 import olympus.numpy as onp
 from olympus import lax
 from olympus.ad import DidntWant, DontWant, GradRef, GradValue
+from olympus.experimental.custom_partitioning import custom_partitioning
+from olympus.extend.core import Primitive
 from olympus.extend.state import (
     AccumEffect, ReadEffect, RefEffect, WriteEffect, discharge_state, for_loop, run_state,
 )
+from olympus.interpreters import mlir
 from olympus.random import fold_in, key, key_data, uniform
 from olympus.ref import addupdate, new_ref, swap
 
@@ -270,3 +273,47 @@ def test_a_function_whose_derivative_is_taken_of_arrays_reads_references(name):
     for way in (lambda f: f, olympus.jit):
         with pytest.raises(ValueError, match=r"closes over; a function of arrays is required"):
             way(lambda a: solver(lambda: swap(outside, ..., 5.0), a))(2.0)
+
+
+def _larger(a, b):
+    ref = new_ref(a)
+    ref[...] = onp.maximum(ref[...], b)
+    return ref[...]
+
+
+def _squared(x):
+    ref = new_ref(x)
+    lax.fori_loop(0, 2, lambda i, c: (addupdate(ref, ..., x * x / 2), c)[1], 0)
+    return ref[...] - x
+
+
+def _partitioned(x):
+    squared = custom_partitioning(_squared)
+    squared.def_partition(lambda mesh, args, result: (
+        mesh, _squared, result.sharding, (args[0].sharding,)), sharding_rule="i -> i")
+    return squared(x)
+
+
+def _lowered(x):
+    prim = Primitive("squared")
+    prim.def_abstract_eval(lambda aval: aval)
+    mlir.register_lowering(prim, mlir.lower_fun(_squared, multiple_results=False))
+    return prim.bind(x)
+
+
+ROW = np.arange(1, 5, dtype=np.float32)
+COMPUTATIONS = {
+    "reduce": (lambda x: lax.reduce(x, -np.inf, _larger, (0,)), 4),
+    "reduce_window": (lambda x: lax.reduce_window(
+        x, -np.inf, _larger, (2,), (1,), "VALID"), [2, 3, 4]),
+    "scatter_apply": (lambda x: lax.scatter_apply(
+        x, onp.array([[1]]), _squared, lax.ScatterDimensionNumbers((), (0,), (0,)),
+        update_shape=(1,)), [1, 4, 3, 4]),
+    "custom_partitioning": (_partitioned, ROW ** 2), "lower_fun": (_lowered, ROW ** 2),
+}
+
+
+@pytest.mark.parametrize("name", COMPUTATIONS)
+def test_a_computation_that_makes_a_reference_is_compiled(name):
+    f, want = COMPUTATIONS[name]
+    np.testing.assert_array_equal(olympus.jit(f)(ROW), want)

@@ -153,6 +153,35 @@ def test_trees_of_operands():
     assert (low.item(), high.item()) == (-1, 4)
 
 
+LARGER = {      # the larger of two numbers, by operations that no kernel of scalars has
+    "loop": lambda a, b: lax.fori_loop(0, 2, lambda _, c: lax.max(c, b), a),
+    "sort": lambda a, b: onp.sort(onp.stack([a, b]))[1],
+    "index": lambda a, b: onp.stack([a, b])[onp.argmax(onp.stack([a, b]))],
+    "called": jit(lambda a, b: lax.cond(
+        a > b, lambda: a, lambda: lax.while_loop(lambda c: c < b, lambda c: c + 1, b))),
+}
+
+
+@pytest.mark.parametrize("name", LARGER)
+def test_a_computation_with_other_operations_than_scalar_ones_does_not_end_the_process(name):
+    computation = LARGER[name]
+    np.testing.assert_array_equal(vmap(lambda x: lax.reduce(x, -np.inf, computation, (0,)))(X),
+                                  X.max(1))
+    np.testing.assert_array_equal(lax.reduce_window(X, -np.inf, computation, (2, 1))[0], X.max(0))
+    doubled = lambda v: computation(v, 2 * v)
+    np.testing.assert_array_equal(lax.scatter_apply(X[1], onp.array([[0], [2]]), doubled, POINTS,
+                                                    update_shape=(2,)), [1, 4, -1])
+
+
+@pytest.mark.parametrize("reduced", [
+    lambda f: lax.reduce(X, np.float32(2), f, (1,)),
+    lambda f: lax.reduce_window(X, np.float32(2), f, (1, 3))])
+def test_a_jitted_monoid_takes_any_initial_value(reduced):
+    """Regression: the call of the scalar program was applied to the whole result."""
+    np.testing.assert_array_equal(reduced(jit(lambda a, b: lax.max(a, b))), reduced(lax.max))
+    np.testing.assert_array_equal(reduced(jit(lambda a, b: lax.add(a, b))), reduced(lax.add))
+
+
 def test_reductions_explain_themselves():
     with pytest.raises(TypeError, match=r"reduce: the computation must return the scalar types"):
         lax.reduce(X, 0.0, lambda a, b: a > b, (0,))

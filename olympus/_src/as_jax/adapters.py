@@ -127,8 +127,12 @@ ROWS = {
     "_src.core": Adapter(
         "NumPyro asks whether something is traced; Flax and others name avals.",
         {"as_jax.foreign": "pytype_aval_mappings", "as_jax.private": "cur_qdd trace_state_clean",
-         "core.trace": "get_aval=typeof", "types.avals": "physical_aval"},
-        "olympus.core olympus.extend.core olympus.errors"),
+         "core.trace": "get_aval=typeof", "types.avals": "physical_aval",
+         "types.hi": "AvalMutableQDD AvalQDD"},
+        "olympus.core olympus.extend.core olympus.errors olympus.ref"),
+    "_src.custom_derivatives": Adapter(
+        "JAX's own tests of types of users name its primitives.",
+        homes="olympus.custom_derivatives"),
     "_src.dispatch": Adapter(
         "Equinox waits for effects when a program ends.",
         {"core.effects": "wait_for_tokens=effects_barrier"}, "olympus.interpreters.xla"),
@@ -144,6 +148,9 @@ ROWS = {
         lacks="arrays of extended dtypes", stand_ins="EArray"),
     "_src.flatten_util": Adapter(
         "BlackJAX takes `ravel_pytree` from it.", homes="olympus.flatten_util"),
+    "_src.hijax": Adapter(
+        "JAX's own tests take types of users from it.",
+        {"types.avals": "Ty=AbstractValue"}, "olympus.experimental.hiolympus"),
     "_src.interpreters.ad": _primitives("ad"),
     "_src.interpreters.batching": Adapter(
         "jaxoplanet asks whether vmap knows a class.", {"as_jax.private": "is_vmappable"},
@@ -157,6 +164,8 @@ ROWS = {
     "_src.lib": Adapter("Dynamiqs imports `xla_client` from it.", homes="olympus.lib"),
     "_src.lib.xla_client": Adapter(
         "Dynamiqs catches its error.", {"base.errors": "XlaRuntimeError=OlympusRuntimeError"}),
+    "_src.linear_util": Adapter(
+        "JAX's own tests wrap functions by it.", homes="olympus.extend.linear_util"),
     "_src.literals": Adapter(
         "Equinox and jaxtyping count its classes as arrays. Ours are arrays.",
         {"as_jax.private": "LiteralArray=TypedNdArray TypedNdArray"}),
@@ -178,14 +187,16 @@ ROWS = {
     "_src.state": Adapter("Pallas kernels and JAX's own tests take references from it.", _STATE),
     "_src.state.discharge": Adapter(
         "JAX's own tests discharge programs by it.",
-        {"as_jax.private": "discharge_state", "extend.state": "run_state"}),
+        {"as_jax.private": "discharge_state",
+         "extend.state": "run_state run_state_reference=run_state"}),
     "_src.state.primitives": Adapter(
         "JAX's own tests read and write references by it.",
         {"lax.refs": "addupdate_p get_p swap_p",
          "numpy.refs": "ref_addupdate=addupdate ref_get=get ref_set=set ref_swap=swap"}),
     "_src.state.types": Adapter(
         "Flax's nnx asks of every leaf whether it is a reference.",
-        {**_STATE, "numpy.refs": "TransformedRef=RefPart"}),
+        {**_STATE, "as_jax.private": "shaped_array_ref",
+         "numpy.refs": "TransformedRef=RefPart"}),
     "_src.traceback_util": Adapter(
         "Equinox, Flax and jaxtyping leave their frames out of tracebacks.",
         {"as_jax.private": "api_boundary filter_traceback include_frame",
@@ -195,8 +206,9 @@ ROWS = {
         {"as_jax.private": "_registry"}, "olympus.tree_util"),
     "_src.typing": Adapter("Haliax annotates with it.", homes="olympus.typing olympus"),
     "_src.util": Adapter(
-        "ejKernel's masks are hashed by it, as those of splash attention in JAX are.",
-        {"as_jax.private": "HashableFunction"}),
+        "ejKernel's masks are hashed by it, as those of splash attention in JAX are; JAX's own "
+        "tests map over lists of one length.",
+        {"as_jax.private": "HashableFunction safe_zip tuple_insert"}, "olympus.api_util"),
     "_src.xla_bridge": Adapter(
         "Chex sets the number of CPU devices while no backend has started; plugins register.",
         {"as_jax.private": "_backends",

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from types import MappingProxyType, TracebackType
 from typing import Any, NamedTuple, Protocol
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ..base import source
-from ..base.typing import Array
+from ..base.typing import Array, DTypeLike, T
 from ..base.util import ByKey
 from ..core.ir import ClosedOlympuspr, SourceInfo
 from ..core.trace import ThreadState, ctx
@@ -23,6 +23,8 @@ from ..extend import state
 from ..jit.signature import indices, named_twice
 from ..numpy import promote
 from ..types import dtypes
+from ..types.avals import ShapedArray
+from ..types.refs import RefAval
 from ..types.tree import PyTreeDef, tree_structure
 from ..types.tree_paths import flatten_one_level
 from ..types.tree_registry import is_tree_node, registry
@@ -142,6 +144,21 @@ def discharge_state(closed_jaxpr: ClosedOlympuspr, *,
     """`olympus.extend.state.discharge_state` of a closed program."""
     return ClosedOlympuspr(*state.discharge_state(
         closed_jaxpr.olympuspr, closed_jaxpr.consts, should_discharge=should_discharge))
+
+
+def shaped_array_ref(shape: Sequence[int], dtype: DTypeLike, weak_type: bool = False) -> RefAval:
+    """The type of references to arrays of a shape and dtype; none is weak."""
+    return RefAval(ShapedArray(shape, dtype))
+
+
+def safe_zip(*rows: Iterable[object]) -> list[tuple[object, ...]]:
+    """The rows of several sequences of one length."""
+    return [*zip(*rows, strict=True)]
+
+
+def tuple_insert(items: tuple[T, ...], place: int, item: T) -> tuple[T, ...]:
+    """The tuple with an item more at a place."""
+    return (*items[:place], item, *items[place:])
 
 
 def infer_argnums_and_argnames(sig: inspect.Signature, argnums: int | Sequence[int] | None,

@@ -7,8 +7,11 @@ tangents in log2(n) vectorised steps.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
+from ..base.lib import mlir
 from ..base.typing import Array, ArrayLike, IrValue
+from ..base.util import lazy_module
 from ..core import tags
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, derived
@@ -20,10 +23,12 @@ from ..lax.arithmetic import max_p, min_p
 from ..lax.reduce import highest, lowest
 from ..lax.shape import broadcast_in_dim, instantiate, reshape, shifted, transpose
 from ..lax.slicing import concatenate, slice_in_dim
+from ..lowering.linking import operations
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import prod
 
+_lowering: Any = lazy_module("olympus._src.lowering.module")
 Dims = tuple[int, ...]
 
 
@@ -67,6 +72,30 @@ def combined_by(b: Builder, program: ClosedOlympuspr) -> Callable[..., Sequence[
     return body
 
 
+def is_kernel(b: Builder, program: ClosedOlympuspr) -> bool:
+    """Whether XLA makes a kernel of a reduction or scatter that combines scalars by a program.
+
+    XLA:CPU ends the process at most programs (jaxlib 0.10.2, 0.12.0.1) that have other operations
+    than scalar ones: loops, sorts, calls, operations on vectors.
+    """
+    return _has_scalars_alone(program) or b.platform != "cpu"
+
+
+@derived
+def _has_scalars_alone(program: ClosedOlympuspr) -> bool:
+    """Whether the lowered program has nothing but operations on scalars."""
+    context = _lowering.ModuleContext("cpu", "computation")
+    context.combining = True
+    with _lowering.module_context():
+        context.symbols.module = module = mlir.ir.Module.create()
+        _lowering.emit_function(context, program, "computation", "private", "")
+        return not any(op.name in _NOT_IN_KERNELS or any(
+            getattr(x.type, "rank", 0) for x in op.results) for op in operations(module))
+
+
+_NOT_IN_KERNELS = frozenset(("stablehlo.custom_call", "stablehlo.sort", "stablehlo.while"))
+
+
 @derived
 def _extrema(program: ClosedOlympuspr) -> bool:
     """Whether the program has a maximum or minimum."""
@@ -107,8 +136,12 @@ class Reduce(Primitive):
 
     def lower(self, b: Builder, *args: IrValue, olympuspr: ClosedOlympuspr, dimensions: Dims
               ) -> list[IrValue]:
+        n = len(args) // 2
+        if not is_kernel(b, olympuspr):
+            return b.traced(lambda *xs: tree_reduce(olympuspr, xs[:n], xs[n:], dimensions, n),
+                            args, b.avals_in)
         op = b.ops("stablehlo.reduce", args, {"dimensions": b.i64s(dimensions)}, regions=1)
-        scalars = [b.type(make_aval((), a.dtype)) for a in b.avals_in[:len(args) // 2]]
+        scalars = [b.type(make_aval((), a.dtype)) for a in b.avals_in[:n]]
         b.region(op, 0, scalars * 2, combined_by(b, olympuspr))
         return list(op.results)
 

@@ -13,11 +13,11 @@ from ..control.bodies import (
 )
 from ..control.call import call_p
 from ..control.reduce import reduce_p
-from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, SameObjects, derived
 from ..core.primitive import Primitive
 from ..core.staging import must_be_passed
 from ..core.trace import Tracer, typeof
+from ..interpreters.passes import arrays_only
 from ..lax import reduce as monoids
 from ..lax.arithmetic import max_p, min_p, mul_p
 from ..lax.bits import and_p, or_p, xor_p
@@ -54,10 +54,9 @@ def scalar_program(what: str, fun: Callable[..., PyTree], tree: PyTreeDef,
             raise TypeError(f"{what}: the computation {body.name} closes over {given}; a function "
                             "of its arguments alone is required; pass the value as one more "
                             "operand.")
+    program = arrays_only(body.program)
     # Arrays that it closes over are no operands of the reduction: they become constants again.
-    if not body.consts:
-        return body.program
-    return _closed(body.program, SameObjects(body.consts))
+    return _closed(program, SameObjects(body.consts)) if body.consts else program
 
 
 @derived
@@ -141,7 +140,8 @@ def reduce(operands: PyTree, init_values: PyTree, computation: Callable[[PyTree,
     inits = initial_values("reduce", leaves, avals, tree, init_values)
     axes = front_axes(dimensions, avals[0].ndim, "reduce")
     program = scalar_program("reduce", computation, tree, avals)
-    fun, identity, kinds = _MONOIDS.get(monoid_of(program), (None, None, ""))
+    monoid: Any = monoid_of(program)
+    fun, identity, kinds = _MONOIDS.get(monoid, (None, None, ""))
     dtype = avals[0].dtype
     if dtypes.scalar_kind(dtype) not in kinds:
         outs = reduce_p.bind(*leaves, *inits, olympuspr=program, dimensions=axes)
@@ -152,5 +152,5 @@ def reduce(operands: PyTree, init_values: PyTree, computation: Callable[[PyTree,
         strong = avals[0].weak_type and not typeof(inits[0]).weak_type
         if strong or not is_known(inits[0], identity(dtype), dtype):
             start = broadcast_in_dim(inits[0], typeof(outs[0]).shape, ())
-            outs = eval_closed(program, start, *outs)
+            outs = [monoid.bind(start, *outs)]
     return tree_unflatten(tree, [constrain("reduce", out, out_sharding) for out in outs])

@@ -15,7 +15,7 @@ import numpy as np
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, DType, IrValue, PyTree
 from ..control.bodies import flatten
-from ..control.reduce import combined_by, reduce_p
+from ..control.reduce import combined_by, is_kernel, reduce_p
 from ..core import tags
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, derived
@@ -72,6 +72,9 @@ class ReduceWindow(Primitive):
     def lower(self, b: Builder, *args: IrValue, olympuspr: ClosedOlympuspr, **params: Any
               ) -> list[IrValue]:
         n = len(args) // 2
+        if not is_kernel(b, olympuspr):
+            return b.traced(lambda *xs: _by_gathering(xs, olympuspr=olympuspr, **params), args,
+                            b.avals_in)
         return emit_windows(b, args[:n], args[n:], b.avals_in[:n],
                             combined_by(b, olympuspr), **params)
 
@@ -312,11 +315,12 @@ def reduce_window(operand: PyTree, init_value: PyTree,
     params = window_params("reduce_window", avals[0].shape, window_dimensions, window_strides,
                            padding, base_dilation, window_dilation)
     program = scalar_program("reduce_window", computation, tree, avals)
-    prim, dtype = _MONOIDS.get(monoid_of(program)), avals[0].dtype
+    monoid: Any = monoid_of(program)
+    prim, dtype = _MONOIDS.get(monoid), avals[0].dtype
     if prim is None or dtypes.scalar_kind(dtype) not in prim.kinds:
         outs = reduce_window_p.bind(*leaves, *inits, olympuspr=program, **params)
         return tree_unflatten(tree, outs)
     out = prim.bind(leaves[0], **params)
     if not is_known(inits[0], prim.identity(dtype), dtype):
-        out, = eval_closed(program, broadcast_in_dim(inits[0], typeof(out).shape, ()), out)
+        out = monoid.bind(broadcast_in_dim(inits[0], typeof(out).shape, ()), out)
     return tree_unflatten(tree, [out])

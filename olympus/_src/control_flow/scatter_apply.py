@@ -13,7 +13,7 @@ from typing import Any
 
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, IrValue, PyTree, Shape
-from ..control.reduce import elementwise
+from ..control.reduce import elementwise, is_kernel
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, derived
 from ..core.primitive import Axis, Builder, Primitive, Tangent, Zero
@@ -61,7 +61,7 @@ class ScatterApply(Primitive):
     def lower(self, b: Builder, indices: IrValue, *xs: IrValue, olympuspr: ClosedOlympuspr,
               update_shape: tuple[int, ...], dimension_numbers: ScatterDimensionNumbers,
               **params: Any) -> Sequence[IrValue]:
-        if len(xs) > 1:
+        if len(xs) > 1 or not is_kernel(b, olympuspr):
             return b.traced(functools.partial(
                 _by_counting, olympuspr=olympuspr, update_shape=update_shape,
                 dimension_numbers=dimension_numbers, **params), [indices, *xs], b.avals_in)

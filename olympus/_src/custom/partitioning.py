@@ -23,6 +23,7 @@ from ..core.ir import ClosedOlympuspr, DebugInfo
 from ..core.primitive import Builder, Primitive
 from ..core.staging import closure_convert, stage
 from ..core.trace import Tracer, typeof
+from ..interpreters.passes import arrays_only
 from ..lowering.module import lower_part
 from ..lowering.spreading import named
 from ..types.avals import ShapedArray, ShapeDtypeStruct, make_aval
@@ -128,7 +129,8 @@ class Parts:
             return tree_leaves(fun(*tree_unflatten(p.in_tree, xs)))
 
         with Manual(mesh, frozenset(mesh.axis_names), False).within():
-            closed = stage(flat, avals, DebugInfo("custom_partitioning", f"{p.name}_part"))
+            closed = arrays_only(stage(flat, avals, DebugInfo(
+                "custom_partitioning", f"{p.name}_part")))
         promised = [_part_type(x, t) for x, t in zip(results, wanted_out, strict=True)]
         if [(a.shape, a.dtype) for a in closed.out_avals] != [
                 (a.shape, a.dtype) for a in promised]:
@@ -283,6 +285,7 @@ class custom_partitioning(CustomFunction[P, R]):
             raise errors.UnexpectedTracerError(
                 f"custom_partitioning {name}: the function closes over traced values; those are "
                 "operands, which `partition` spreads; pass them as arguments.")
+        closed = arrays_only(closed)
         outs = custom_partitioning_p.bind(
             *leaves, partitioner=Partitioner(self, closed, static, in_tree, with_aux.aux))
         return tree_unflatten(with_aux.aux, outs)

@@ -22,6 +22,7 @@ from ..core.primitive import Primitive
 from ..core.staging import stage
 from ..core.trace import typeof
 from ..devices.devices import PLATFORMS
+from ..interpreters.passes import arrays_only
 from ..lowering.attributes import constant_attr, element_type, tensor_type, value_attr
 from ..lowering.builder import Builder
 from ..lowering.linking import fresh_symbols, link
@@ -113,7 +114,7 @@ def lower_fun(fun: Callable[..., Array | Sequence[Array]], multiple_results: boo
             out: Any = fun(*args, **params)
             return list(out) if multiple_results else [out]
 
-        return ctx.call_inline(stage(flat, ctx.avals_in), xs)
+        return ctx.call_inline(arrays_only(stage(flat, ctx.avals_in)), xs)
 
     return rule
 

@@ -12,6 +12,7 @@ from ..core.primitive import Builder, Primitive
 from ..core.trace import Tracer, is_literal, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval, scalar_aval
+from ..types.memory import Space
 from ..types.shape import SymbolicDim, canonical_shape, front_axis
 from ..types.sharding import ShardingLike
 from ..types.symbolic import set_value_of
@@ -53,6 +54,22 @@ class DimAsValue(Primitive):
 
     def lower(self, b: Builder, *, dim: SymbolicDim) -> IrValue:
         return b.scalar(dim, b.avals_out[0].dtype)
+
+
+class Empty(Primitive):
+    """A scalar whose value is unspecified, in a memory of the device: here zero."""
+
+    jvp = transpose = vmap = None       # it has no operands
+    memory = staticmethod(tags.in_memory_inferred)
+
+    def infer(self, *, dtype: DType, memory_space: Space | None) -> ShapedArray:
+        return make_aval((), dtypes.as_dtype(dtype), memory_space=memory_space)
+
+    def lower(self, b: Builder, *, dtype: DType, memory_space: Space | None) -> IrValue:
+        return b.scalar(0, b.avals_out[0].dtype)
+
+
+empty2_p = Empty("empty2")      # only programs of others bind it: `empty` is `full`
 
 
 dim_as_value_p = DimAsValue("dim_as_value")

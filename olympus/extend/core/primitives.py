@@ -39,6 +39,7 @@ from ..._src.custom.vjp import custom_lin_p, custom_vjp_call_p
 from ..._src.extend.call_primitives import (
     create_call_primitive, eval_olympuspr_transpose, register_call_primitive_rules,
 )
+from ..._src.lax.creation import empty2_p
 from ..._src.lax.families import add_p as add_olympusvals_p
 from ..._src.lax.refs import get_p, swap_p
 from ..._src.lax.transcendental import log10_p
@@ -56,17 +57,17 @@ __all__ = [
     "create_call_primitive", "create_token_p", "cumlogsumexp_p", "cummax_p", "cummin_p",
     "cumprod_p", "cumsum_p", "custom_jvp_call_p", "custom_lin_p", "custom_vjp_call_p",
     "device_put_p", "digamma_p", "div_p", "dot_general_p", "dynamic_slice_p",
-    "dynamic_update_slice_p", "eig_p", "eigh_p", "eq_p", "eq_to_p", "erf_inv_p", "erf_p", "erfc_p",
-    "eval_olympuspr_transpose", "exp2_p", "exp_p", "expm1_p", "fft_p", "floor_p", "gather_p",
-    "ge_p", "get_p", "gt_p", "hessenberg_p", "householder_product_p", "igamma_grad_a_p", "igamma_p",
-    "igammac_p", "imag_p", "integer_pow_p", "iota_p", "is_finite_p", "jit_p", "le_p", "le_to_p",
-    "lgamma_p", "linear_solve_p", "log10_p", "log1p_p", "log2_p", "log_p", "logistic_p", "lt_p",
-    "lt_to_p", "lu_p", "max_p", "min_p", "mul_p", "name_p", "ne_p", "neg_p", "nextafter_p", "not_p",
-    "one_minus_square_p", "or_p", "pad_p", "pmax_p", "pmin_p", "polygamma_p", "polynomial_p",
-    "population_count_p", "pow_p", "ppermute_p", "psum_p", "qr_p", "ragged_all_to_all_p",
-    "random_bits_p", "random_fold_in_p", "random_gamma_p", "random_seed_p", "random_split_p",
-    "real_p", "reduce_and_p", "reduce_max_p", "reduce_min_p", "reduce_or_p", "reduce_p",
-    "reduce_precision_p", "reduce_prod_p", "reduce_sum_p", "reduce_window_max_p",
+    "dynamic_update_slice_p", "eig_p", "eigh_p", "empty2_p", "eq_p", "eq_to_p", "erf_inv_p",
+    "erf_p", "erfc_p", "eval_olympuspr_transpose", "exp2_p", "exp_p", "expm1_p", "fft_p", "floor_p",
+    "gather_p", "ge_p", "get_p", "gt_p", "hessenberg_p", "householder_product_p", "igamma_grad_a_p",
+    "igamma_p", "igammac_p", "imag_p", "integer_pow_p", "iota_p", "is_finite_p", "jit_p", "le_p",
+    "le_to_p", "lgamma_p", "linear_solve_p", "log10_p", "log1p_p", "log2_p", "log_p", "logistic_p",
+    "lt_p", "lt_to_p", "lu_p", "max_p", "min_p", "mul_p", "name_p", "ne_p", "neg_p", "nextafter_p",
+    "not_p", "one_minus_square_p", "or_p", "pad_p", "pmax_p", "pmin_p", "polygamma_p",
+    "polynomial_p", "population_count_p", "pow_p", "ppermute_p", "psum_p", "qr_p",
+    "ragged_all_to_all_p", "random_bits_p", "random_fold_in_p", "random_gamma_p", "random_seed_p",
+    "random_split_p", "real_p", "reduce_and_p", "reduce_max_p", "reduce_min_p", "reduce_or_p",
+    "reduce_p", "reduce_precision_p", "reduce_prod_p", "reduce_sum_p", "reduce_window_max_p",
     "reduce_window_min_p", "reduce_window_p", "reduce_window_sum_p", "reduce_xor_p",
     "register_call_primitive_rules", "regularized_incomplete_beta_p", "rem_p", "remat_p",
     "reshape_p", "rev_p", "rng_bit_generator_p", "rng_uniform_p", "round_p", "rsqrt_p", "scan_p",
