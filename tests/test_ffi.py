@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import time
+import types
 
 import eight_devices
 import ffi_cases
@@ -290,6 +291,7 @@ def test_a_function_of_the_earlier_api(library):
     assert call(onp.asarray([21.0])).item() == 42
 
 
+NO_CODE = ctypes.cast(ctypes.create_string_buffer(64), ctypes.c_void_p)
 BAD_REGISTRATION = [
     (lambda c: ffi.register_ffi_target("", c), TypeError, "name='' given; a str"),
     (lambda c: ffi.register_ffi_target("a", 3), TypeError, "execute is 3 of type int; a PyCapsule"),
@@ -300,6 +302,13 @@ BAD_REGISTRATION = [
      "platform='abacus' given; 'cpu', 'gpu'"),
     (lambda c: ffi.register_ffi_target("a", c, api_version=4), ValueError, "api_version=4 given"),
     (lambda c: ffi.register_ffi_target("copy", c), ValueError, "'copy' given, under which another"),
+    (lambda c: ffi.register_ffi_target("\ud800", c), ValueError, "no UTF-8 form"),
+    # Regression: these ended the process.
+    (lambda c: ffi.register_ffi_target("a", ffi.pycapsule(NO_CODE)), ValueError,
+     "execute is <capsule .*points to no\\s+function"),
+    (lambda c: ffi.register_ffi_target("a", ffi.pycapsule(-1)), ValueError, "to no\\s+function"),
+    (lambda c: ffi.register_ffi_type("T", {"type_id": ffi.pycapsule(-1)}), ValueError,
+     "type_id is <capsule .*to no\\s+memory of"),
     (lambda c: ffi.register_ffi_type("T", c), TypeError, "a dict with 'type_id'"),
     (lambda c: ffi.register_ffi_type("T", {"type_info": c}), ValueError, "'type_id' is required"),
     (lambda c: ffi.register_ffi_type("T", {"type_id": 1}), TypeError, "type_id is 1 of type int"),
@@ -345,6 +354,8 @@ def test_the_headers_are_where_a_compiler_finds_them():
 # Arguments of ffi_call ----------------------------------------------------------------------------
 
 ONE, TWO = struct((3,)), [struct((3,)), struct((2, 3))]
+ITSELF = {}
+ITSELF["again"] = ITSELF
 BAD_CALLS = [
     (lambda: ffi.ffi_call(3, ONE), TypeError, "target_name=3 given; a str"),
     (lambda: ffi.ffi_call("t", None), ValueError, "All elements of result_shape_dtypes must have.*"
@@ -372,6 +383,15 @@ BAD_CALLS = [
      r"The number of outputs \(2\) must equal"),
     (lambda: ffi.ffi_call("t", ONE, input_output_aliases={1: 0})(X), ValueError,
      r"'1:0' with input index 1 outside the range \[0, 1\)"),
+    (lambda: ffi.ffi_call("t", ONE, input_output_aliases=3), TypeError,
+     "input_output_aliases=3 given;\\s+a dict"),
+    (lambda: ffi.ffi_call("t", ONE, input_output_aliases={0: 0, "b": 1}), TypeError, "a dict from"),
+    (lambda: ffi.ffi_call("t", ONE, input_layouts=3), TypeError, "input_layouts=3 given; a list"),
+    (lambda: ffi.ffi_call("t", ONE, output_layouts=[X]), TypeError, "a Layout, a sequence"),
+    (lambda: ffi.ffi_call("t\ud800", ONE), ValueError, "no UTF-8 form"),
+    (lambda: ffi.ffi_call("t", types.SimpleNamespace(shape=3, dtype="int32")), TypeError,
+     "result 0 of shape 3 given; a tuple"),
+    (lambda: ffi.ffi_call("t", ONE)(v=ITSELF), ValueError, "attributes v given, one of which has"),
     (lambda: ffi.ffi_call("t", ONE, input_output_aliases={-1: 0})(X), ValueError, "outside"),
     (lambda: ffi.ffi_call("t", ONE, input_output_aliases={0: 1})(X), ValueError,
      r"with output index 1 outside the range \[0, 1\)"),

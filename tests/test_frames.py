@@ -11,6 +11,7 @@ import olympus
 import olympus.numpy as onp
 from olympus import lax
 from olympus._src.core.context import ctx
+from olympus.experimental import checkify
 
 
 def frames(call):
@@ -204,6 +205,20 @@ def test_a_second_call_with_a_donated_argument_enters_no_python():
     jitted(arrays[1])
     assert frames(lambda: jitted(arrays[2])) == 0
     assert arrays[2].is_deleted()
+
+
+def test_a_check_for_debugging_alone_costs_a_compiled_call_no_frame():
+    """Regression: Python ran around each call of a kernel that waits for a semaphore."""
+    def checked(x):
+        checkify.debug_check(x[0] == 0, "x[0] is {}", x[0])
+        return x + 1
+
+    x, jitted = onp.asarray(X), olympus.jit(checked)
+    for _ in range(2):
+        jitted(x)
+    assert frames(lambda: jitted(x)) == 0
+    with pytest.raises(checkify.OlympusRuntimeError, match=r"x\[0\] is 1\.0"):
+        olympus.jit(checked, checks={"user"})(x)
 
 
 def test_arguments_of_equal_shardings_are_looked_at_in_two_frames_each():

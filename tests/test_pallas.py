@@ -628,6 +628,9 @@ MISTAKES = {
     "a block outside": ({"in_specs": [pl.BlockSpec((2, 6), lambda: (2, 0))]},
                         "there are 2 blocks of 2 elements"),
     "a size": ({"in_specs": [pl.BlockSpec((0, 6), lambda: (2, 0))]}, "a positive int is required"),
+    "a size beyond int32": ({"in_specs": [pl.BlockSpec((2**40, 6))]}, r"less than 2\*\*31"),
+    "a bounded slice without a map": ({"out_specs": pl.BlockSpec((pl.BoundedSlice(2), 6))},
+                                      "without an index map; one that returns"),
     "an entry": ({"in_specs": [pl.BlockSpec(("x", 6), lambda: (2, 0))]},
                  "Unsupported block dimension type"),
     "a slice": ({"in_specs": [pl.BlockSpec((pl.BoundedSlice(2), 6), lambda: (2, 0))]},
@@ -654,6 +657,10 @@ def test_mistakes_are_value_errors(name):
     (copy, {"grid_spec": 3}, "a GridSpec is required"),
     (copy, {"input_output_aliases": [1]}, "a dict from inputs to outputs is required"),
     (copy, {"in_specs": [3]}, "a BlockSpec is required"),
+    (copy, {"in_specs": [pl.BlockSpec(4)]}, r"block shape 4 given for args\[0\]; a tuple"),
+    (lambda x, o: pl.loop(0, "a")(print), {}, "loop: upper 'a' given; an int"),
+    (lambda x, o: pl.loop(0, 3)(None), {}, "loop: body is None"),
+    (lambda x, o: pl.run_scoped(None), {}, "run_scoped: f is None"),
     (copy, {"scratch_shapes": [3]}, "a ShapeDtypeStruct or a MemoryRef is required")])
 def test_mistakes_are_type_errors(kernel, options, message):
     with pytest.raises(TypeError, match=message):

@@ -28,6 +28,21 @@ def test_a_name_that_needs_a_device_imports_and_says_so(module: Any, name: str, 
         _ = module.no_such_operation
 
 
+def test_descriptions_for_a_device_are_made_while_a_module_is_imported() -> None:
+    tiles = mosaic_gpu.Layout.TCGEN05.reduce(0)
+
+    @mosaic_gpu.inline_mgpu(arg_types=(tiles,))
+    def fence(_: Any) -> None:
+        raise AssertionError
+
+    assert repr(tiles) == "<Layout.TCGEN05.reduce, which needs a GPU>"
+    for use in fence, lambda: mosaic_gpu.layout_cast(1, tiles):
+        with pytest.raises(NotImplementedError, match="needs a GPU"):
+            use()
+    with pytest.raises(AttributeError, match="_no_such_name"):
+        _ = mosaic_gpu.Layout._no_such_name
+
+
 def seed_by_place() -> None:       # one function for several kernels: each has its own state
     pltpu.prng_seed(3, pl.program_id(0))
 

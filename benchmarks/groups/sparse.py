@@ -90,11 +90,11 @@ def conjugate_gradients(L):
     b = normal(SIDE * SIDE)
     if L.name == "numpy":
         cg = importlib.import_module("scipy.sparse.linalg").cg
-        return Loop(lambda: cg(laplacian(), b, rtol=0., maxiter=30)[0], False)
+        return settled(lambda: cg(laplacian(), b, rtol=0., maxiter=30)[0])
     cg = importlib.import_module(f"{L.module.__name__}.scipy.sparse.linalg").cg
     mat, b = bcoo(L, laplacian()), L.array(b)
     run = L.jit(lambda m, b: cg(lambda x: m @ x, b, tol=0., maxiter=30)[0])
-    return Loop(lambda: L.wait(run(mat, b)), False)
+    return settled(lambda: L.wait(run(mat, b)))
 
 
 group.case("30 conjugate gradients of 10⁶ unknowns", *BOTH, slow=True)(conjugate_gradients)

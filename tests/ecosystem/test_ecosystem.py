@@ -26,7 +26,7 @@ PROCESSES = [
     ["flashbax", "jumanji"],
     ["interpax", "mctx", "pyhf", "tinygp"],
     ["asdex", "jaxscape", "mpax", "sparsejac", "tatva"],
-    ["ejkernel", "gdn2_pallas", "pallas_forge"],
+    ["ejkernel", "gdn2_pallas", "pallas_forge", "tokamax"],
     ["dm_pix", "einshape", "finitediffx", "kernex", "matfree", "tree_math"],
     ["coordax", "cuthbert", "jaxdp", "jaxkd", "jmp", "penzai"],
     ["exponax", "lyapax", "orthax", "paramax", "quadax", "sympy2jax", "traceax"],

@@ -88,11 +88,18 @@ ROWS = {
         "DeviceList _deserialize _deserialize_specs _get_cpu_device_map _reduce_device_list "
         "_reduce_mesh _reduce_single_device_sharding _serialize _serialize_specs "
         "colocated_cpu_devices xb"),
+    "experimental.mosaic.gpu": _kernels(
+        "tokamax has kernels for GPUs, and imports all of them.",
+        "FragmentedArray TCGEN05_LAYOUT TCGEN05_ROW_LAYOUT TMEM_NATIVE_LAYOUT WGMMA_LAYOUT "
+        "profiler utils warpgroup_barrier"),
     "experimental.pallas": _kernels(
         "libraries of kernels import older names.", "PipelineMode core device_id mpmd",
         {"kernels.masked": "load store swap", "kernels.tpu": "touch",
          "kernels.triton": "atomic_add atomic_and atomic_cas atomic_max atomic_min atomic_or "
                            "atomic_xchg atomic_xor max_contiguous"}),
+    "experimental.pallas.fuser": _kernels(
+        "tokamax asks which of its operands are fusions.",
+        "Fusion get_fusion_values pull_block_spec"),
     "experimental.pallas.mosaic_gpu": _kernels(
         "libraries of kernels for GPUs import older names.", "async_store"),
     "experimental.pallas.ops.tpu.splash_attention.splash_attention_mask": Adapter(

@@ -26,6 +26,10 @@ class StandIn(type):
             f"{cls.__module__}.{cls.__qualname__}: called, at {asker()}; it needs {cls.what}, "
             "planned but not there yet; see docs/coming_from_jax.md for what to do instead.")
 
+    def __getitem__(cls, parameters: object) -> Any:
+        """The class itself, where an annotation gives it parameters."""
+        return cls
+
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(f"{cls.__qualname__!r} has no attribute {name!r}")

@@ -27,6 +27,7 @@ class Effect:
     ordered = False
     per_element = False     # whether under vmap each element has the effect
     keeps = True    # whether dead-code elimination keeps equations with the effect
+    compiled = True     # whether a compiled program has the effect
     name = "Effect"
 
     def __repr__(self) -> str:

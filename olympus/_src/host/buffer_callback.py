@@ -22,7 +22,7 @@ from ..types.avals import Aval, ShapedArray, physical_aval
 from ..types.tree import tree_flatten, tree_unflatten
 from ..types.tree_registry import PyTreeDef
 from .callbacks import VMAP_METHODS, HostCall, call_elements
-from .ffi import Aliases, promised_avals, read_aliases
+from .ffi import Aliases, alias_pairs, promised_avals, read_aliases
 
 Buffer, ExecutionContext, ExecutionStage = lib.Buffer, lib.ExecutionContext, lib.ExecutionStage
 
@@ -170,6 +170,7 @@ def buffer_callback(callback: Callable[..., None], result_shape_dtypes: PyTree, 
     if vmap_method is not None and vmap_method not in _METHODS:
         raise ValueError("buffer_callback: vmap_method must be one of the allowed methods "
                          f"{[*_METHODS, None]}, but got: {vmap_method}")
+    pairs = alias_pairs("buffer_callback", input_output_aliases)
     leaves, out_tree = tree_flatten(result_shape_dtypes)
     promised: Any = promised_avals("buffer_callback", leaves)
     unpacked = tuple([a.update(dtype=_UNPACKED.get(a.dtype, a.dtype)) for a in promised])
@@ -179,7 +180,7 @@ def buffer_callback(callback: Callable[..., None], result_shape_dtypes: PyTree, 
         try:
             flat, avals, in_tree = flatten("buffer_callback", (args, kwargs))
             given: Sequence[Aval] = avals
-            aliases = read_aliases("buffer_callback", input_output_aliases or {}, given, promised)
+            aliases = read_aliases("buffer_callback", pairs, given, promised)
             if in_tree not in known:
                 known[in_tree] = FlatBufferCallback(callback, in_tree, out_tree)
             operands = [convert_element_type(x, _UNPACKED[a.dtype]) if a.dtype in _UNPACKED else x

@@ -12,6 +12,8 @@ import ctypes
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
+import numpy as np
+
 from ..base import lib
 from ..base.docstrings import described_like
 from ..base.source import api_boundary, filter_traceback
@@ -227,21 +229,38 @@ def promised_avals(what: str, results: Sequence[object]) -> tuple[Aval, ...]:
         # Types of arrays and traced values say how they are cut.
         aval = getattr(x, "aval", x) if not isinstance(x, ShapedArray) else x
         if not isinstance(aval, ShapedArray):
-            aval = make_aval(canonical_shape(tuple(given.shape)), dtype,
+            try:
+                shape = tuple(given.shape)
+            except TypeError:
+                raise TypeError(f"{what}: result {i} of shape {given.shape!r:.60} given; a tuple "
+                                "of ints is required, (3,) for 3 elements.") from None
+            aval = make_aval(canonical_shape(shape), dtype,
                              bool(getattr(given, "weak_type", False)),
                              getattr(given, "sharding", None))
         found.append(aval.update(dtype=dtype, vma=frozenset()))     # they vary as the operands do
     return tuple(found)
 
 
-def read_aliases(what: str, given: Mapping[int, int], operands: Sequence[Aval],
-                 results: Sequence[Aval]) -> Aliases:
-    """`input_output_aliases` as pairs in order; ValueError unless types agree, one to one."""
+def alias_pairs(what: str, given: Mapping[int, int] | None) -> Aliases:
+    """`input_output_aliases` as pairs in order; TypeError unless it is a dict of ints."""
+    if given is None:
+        return ()
+    if not isinstance(given, Mapping) or not all(
+            isinstance(n, (int, np.integer)) and not isinstance(n, bool)
+            for pair in given.items() for n in pair):
+        raise TypeError(f"{what}: input_output_aliases={given!r:.60} given; a dict from places of "
+                        "operands to places of results, both ints, is required: {0: 0}.")
+    return tuple(sorted([(int(i), int(o)) for i, o in given.items()]))
+
+
+def read_aliases(what: str, given: Aliases, operands: Sequence[Aval], results: Sequence[Aval]
+                 ) -> Aliases:
+    """The pairs of `alias_pairs`; ValueError unless types agree, one to one."""
     found: dict[int, int] = {}
-    for i, o in sorted(given.items()):
+    for i, o in given:
         said = f"{what}: input_output_aliases contains the mapping '{i}:{o}' "
         for kind, place, count in (("input", i, len(operands)), ("output", o, len(results))):
-            if type(place) is not int or not 0 <= place < count:
+            if not 0 <= place < count:
                 raise ValueError(f"{said}with {kind} index {place} outside the range [0, {count})"
                                  "; count flat operands and results from 0.")
         have, want = operands[i], results[o]
@@ -329,7 +348,7 @@ def _params(made: _Promise, avals: tuple[Aval, ...], attributes: Attributes
     outs = promise.result_avals
     ins = _orders("ffi_call", "input", promise.input_layouts, avals)
     orders = _orders("ffi_call", "output", promise.output_layouts, outs)
-    aliases = read_aliases("ffi_call", dict(promise.input_output_aliases), avals, outs)
+    aliases = read_aliases("ffi_call", promise.input_output_aliases, avals, outs)
     for i, o in aliases:
         if ins[i] != orders[o]:
             raise ValueError(
@@ -341,9 +360,17 @@ def _params(made: _Promise, avals: tuple[Aval, ...], attributes: Attributes
     return params, operation_call(ffi_call_p, params)
 
 
-def _hashable(layouts: Sequence[LayoutLike] | None) -> tuple[LayoutLike, ...] | None:
+def _hashable(what: str, layouts: Sequence[LayoutLike] | None) -> tuple[LayoutLike, ...] | None:
     if layouts is None:
         return None
+    if not isinstance(layouts, (list, tuple)):
+        raise TypeError(f"ffi_call: {what}={layouts!r:.60} given; a list is required, of a layout "
+                        "or None for each array.")
+    for x in layouts:
+        if not (x is None or isinstance(x, Layout) or isinstance(x, (list, tuple)) and all(
+                isinstance(axis, (int, np.integer)) for axis in x)):
+            raise TypeError(f"ffi_call: {what}={layouts!r:.60} given; for each array a Layout, a "
+                            f"sequence of axes, or None is required, not {x!r:.60}.")
     return tuple([tuple(x) if isinstance(x, list) else x for x in layouts])
 
 
@@ -406,6 +433,7 @@ def ffi_call(target_name: str, result_shape_dtypes: object, *, has_side_effect: 
     if not isinstance(target_name, str) or not target_name:
         raise TypeError(f"ffi_call: target_name={target_name!r} given; a str that is not empty is "
                         "required, the name given to register_ffi_target.")
+    _check_text("ffi_call: target_name", target_name)
     if vmap_method is not None and vmap_method not in _METHODS:
         raise ValueError("ffi_call: vmap_method must be one of the allowed methods "
                          f"{[*_METHODS, None]}, but got: {vmap_method}")
@@ -422,8 +450,8 @@ def ffi_call(target_name: str, result_shape_dtypes: object, *, has_side_effect: 
                          "name instead.")
     promise = _Promise(_Promised(
         target_name, promised_avals("ffi_call", results), bool(has_side_effect), vmap_method,
-        _hashable(input_layouts), _hashable(outs), tuple(dict(input_output_aliases or {}).items()),
-        version, legacy_backend_config))
+        _hashable("input_layouts", input_layouts), _hashable("output_layouts", outs),
+        alias_pairs("ffi_call", input_output_aliases), version, legacy_backend_config))
     returned: Any = list if several else None
     if isinstance(result_shape_dtypes, tuple):
         returned = tuple
@@ -487,7 +515,7 @@ def build_ffi_lowering_function(
     version = given.pop("api_version", _NEWEST)
     side_effect = given.pop("has_side_effect", False)
     types, more = given.pop("result_types", None), given.pop("extra_attributes", None) or {}
-    aliases = given.pop("operand_output_aliases", None) or {}
+    aliases = alias_pairs(call_target_name, given.pop("operand_output_aliases", None))
     if given:
         raise TypeError(f"build_ffi_lowering_function: arguments {', '.join(given)} given; "
                         "has_side_effect, operand_output_aliases, api_version, result_types and "
@@ -514,7 +542,7 @@ def build_ffi_lowering_function(
             _orders(call_target_name, "operand", operand_layouts, ctx.avals_in, True),
             _orders(call_target_name, "result", result_layouts, ctx.avals_out, True))
         read_aliases(call_target_name, aliases, ctx.avals_in, ctx.avals_out)
-        outs = _emit(ctx, call_target_name, operands, config, attributes, layouts, aliases,
+        outs = _emit(ctx, call_target_name, operands, config, attributes, layouts, dict(aliases),
                      side_effect, version, more, types)
         # One without results is the last operation of its block.
         last: Any = outs[0].owner if outs else ctx.block.ip.block.operations[-1]
@@ -562,6 +590,15 @@ def ffi_lowering(call_target_name: str, *, operand_layouts: Sequence[LayoutLike]
 def _name(what: str, name: object) -> None:
     if not isinstance(name, str) or not name:
         raise TypeError(f"{what}: name={name!r} given; a str that is not empty is required.")
+    _check_text(f"{what}: name", name)
+
+
+def _check_text(what: str, text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{what}={text!r} given, which has no UTF-8 form; text without lone "
+                         "surrogates is required.") from None
 
 
 def _platform(what: str, platform: str) -> str:
@@ -572,9 +609,12 @@ def _platform(what: str, platform: str) -> str:
     return found
 
 
-def _check_capsules(what: str, given: Mapping[str, object], names: Collection[str], needed: str
-                    ) -> None:
-    """TypeError unless PyCapsules are given by these names; one is needed."""
+def _check_capsules(what: str, given: Mapping[str, object], names: Collection[str], needed: str,
+                    right: str) -> None:
+    """TypeError unless PyCapsules are given by these names; one is needed.
+
+    right: of the memory that they point to, "x" for code: XLA would end the process.
+    """
     for name, capsule in given.items():
         if name not in names:
             raise ValueError(f"{what}: the key {name!r} given; one of {', '.join(names)} is "
@@ -583,6 +623,12 @@ def _check_capsules(what: str, given: Mapping[str, object], names: Collection[st
             raise TypeError(f"{what}: {name} is {capsule!r:.60} of type {type(capsule).__name__}; "
                             "a PyCapsule is required; wrap a function of ctypes with "
                             "olympus.ffi.pycapsule.")
+        rights = lib.memory_rights(capsule)
+        if rights is not None and right not in rights:
+            raise ValueError(f"{what}: {name} is {capsule!r:.60}, which points to no "
+                             f"{'function' if right == 'x' else 'memory of this process'}; the "
+                             "PyCapsule of a library's own function or object is required; wrap it "
+                             "with olympus.ffi.pycapsule.")
     if needed not in given:
         raise ValueError(f"{what}: {', '.join(given) or 'nothing'} given; {needed!r} is required; "
                          "add it to the dict.")
@@ -621,7 +667,7 @@ def register_ffi_target(name: str, fn: object, platform: str = "cpu", api_versio
         raise ValueError(f"register_ffi_target: api_version={api_version!r} given; 1 is required, "
                          "or 0 for functions of XLA's earlier API.")
     handlers = fn if isinstance(fn, dict) else {"execute": fn}
-    _check_capsules("register_ffi_target", handlers, _STAGES, "execute")
+    _check_capsules("register_ffi_target", handlers, _STAGES, "execute", "x")
     known = lib.registered_calls(name).get(where, {}).get(api_version)
     if known is not None:
         if known != {stage: lib.capsule_address(c) for stage, c in handlers.items()}:
@@ -676,7 +722,8 @@ def register_ffi_type(name: str, type_registration: object, platform: str = "cpu
     if not isinstance(type_registration, dict):
         raise TypeError(f"register_ffi_type: {type_registration!r:.60} given; a dict with "
                         "'type_id' and 'type_info', PyCapsules, is required.")
-    _check_capsules("register_ffi_type", type_registration, ("type_id", "type_info"), "type_id")
+    _check_capsules("register_ffi_type", type_registration, ("type_id", "type_info"), "type_id",
+                    "r")
     try:
         lib.register_custom_type(name, type_registration, where)
     except lib.XlaRuntimeError as error:

@@ -201,10 +201,14 @@ def first(old: Sequence[Array], new: Sequence[Array]) -> list[Array]:
 # The user's checks -------------------------------------------------------------------------------
 
 class CheckEffect(Effect):
-    """The effect of a check: the check stays without results, and runs for each element apart."""
+    """The effect of a check: the check stays without results, and runs for each element apart.
+
+    Compiled programs have none: checked ones return the failure, others drop checks for debugging.
+    """
 
     __slots__ = ()
     per_element = True
+    compiled = False
     name = "Check"
 
 

@@ -172,6 +172,9 @@ class BlockMapping:
         shape = spec.block_shape if made else None
         self.line = spec.line if isinstance(spec, BlockSpec) else None
         self.memory_space = spec.memory_space if isinstance(spec, BlockSpec) else None
+        if not isinstance(shape, (tuple, list, type(None))):
+            raise TypeError(f"pallas_call: the block shape {clipped(shape)} given for {origin}; a "
+                            f"tuple with an entry for each axis is required{self._made()}.")
         self.dims = tuple(map(self._dim, aval.shape if shape is None else shape))
         if len(self.dims) != aval.ndim:
             raise ValueError(
@@ -185,6 +188,10 @@ class BlockMapping:
         self.block = Block(self.dims, [lo + n + hi for (lo, hi), n in zip(
             self.padding, aval.shape, strict=True)])
         index_map = spec.index_map if made else None
+        if index_map is None and any(type(d) is BoundedSlice for d in self.dims):
+            raise ValueError(f"pallas_call: the block shape {_shown(self.dims)} given for {origin} "
+                             "without an index map; one that returns pl.ds(start, size) for each "
+                             f"pl.BoundedSlice is required{self._made()}.")
         self.program = None if index_map is None else self._stage(
             index_map, grid, scalars, unflatten)
 
@@ -211,9 +218,10 @@ class BlockMapping:
     def _check_size(self, size: object, n: int) -> None:
         """ValueError unless a block has elements along an axis of size n; 0 is one block of 0."""
         least = 0 if definitely_equal(n, 0) else 1
-        if not isinstance(size, (int, SymbolicDim)) or known_less(size, least):
+        if not isinstance(size, (int, SymbolicDim)) or known_less(size, least) or (
+                known_less(2**31 - 1, size)):
             raise ValueError(f"pallas_call: the block size {size} given for {self.origin}; a "
-                             f"positive int is required{self._made()}.")
+                             f"positive int is required, less than 2**31{self._made()}.")
 
     @staticmethod
     def _padding(d: BlockDim, n: int) -> tuple[int, int]:

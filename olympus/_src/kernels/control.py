@@ -9,8 +9,13 @@ import numpy as np
 
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, PyTree
+from ..base.util import clipped
+from ..control.bodies import check_callable
 from ..control_flow.branches import cond
 from ..control_flow.while_loop import fori_loop
+from ..core.trace import typeof
+from ..types import dtypes
+from ..types.shape import SymbolicDim
 
 Integer: TypeAlias = Any    # int or integer array, as the operand is
 
@@ -61,7 +66,14 @@ def loop(lower: Integer, upper: Integer, *, init_carry: PyTree = None, step: Int
     >>> print(ref[...])
     [1. 0. 1. 0.]
     """
+    for what, given in (("lower", lower), ("upper", upper), ("step", step)):
+        if not _is_count(given):
+            raise TypeError(f"loop: {what} {clipped(given)} given; an int, or a traced one, is "
+                            "required.")
+
     def decorate(body: Callable[..., PyTree]) -> PyTree:
+        check_callable("loop", body=body)
+
         def at(i: Array, carry: PyTree) -> PyTree:
             i = lower + i * step
             return body(i) if init_carry is None else body(i, carry)
@@ -69,6 +81,15 @@ def loop(lower: Integer, upper: Integer, *, init_carry: PyTree = None, step: Int
         return fori_loop(0, cdiv(upper - lower, step), at, init_carry, unroll=unroll)
 
     return api_boundary(decorate)
+
+
+def _is_count(x: object) -> bool:
+    """Whether it is an integer scalar, traced or not, or a symbolic size."""
+    try:
+        aval = typeof(x)
+    except TypeError:
+        return isinstance(x, SymbolicDim)
+    return not aval.shape and not dtypes.is_inexact(aval.dtype)
 
 
 @api_boundary

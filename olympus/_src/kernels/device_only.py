@@ -6,9 +6,9 @@ them of their names, when they are first named.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
-from typing import NoReturn
 
 from ..base.hints import no_such_name
 from ..base.typing import PyTree
@@ -48,10 +48,45 @@ _ONLY = {
 }
 
 
+#: Decorators, which modules call while they are imported: the function that they make is a use.
+_DECORATORS = frozenset(["inline_mgpu"])
+
+
+class DeviceOnly:
+    """A name that only one kind of device has. Calling it raises.
+
+    Modules describe layouts while they are imported, `plgpu.Layout.WGMMA.reduce(0)`: attributes are
+    such names, too, and so are results of their calls.
+
+    described: how many calls only describe.
+    """
+
+    def __init__(self, facade: str, name: str, device: str, described: float) -> None:
+        self.__module__, self.__name__, self.__qualname__ = facade, name, name
+        self.__doc__ = f"Needs {device}: raises NotImplementedError."
+        self._device, self._described = device, described
+
+    def __call__(self, *args: object, **kwargs: object) -> DeviceOnly:
+        if self._described:
+            return DeviceOnly(self.__module__, self.__name__, self._device, self._described - 1)
+        raise NotImplementedError(
+            f"{self.__name__}: a kernel that uses it needs {self._device} and a compiler of "
+            "kernels, which Olympus lacks;\n  in interpret mode write it with indexing and "
+            "functions of olympus.numpy.")
+
+    def __getattr__(self, name: str) -> DeviceOnly:
+        if name.startswith("_"):
+            raise AttributeError(f"{self.__name__!r} has no attribute {name!r}")
+        return DeviceOnly(self.__module__, f"{self.__name__}.{name}", self._device, math.inf)
+
+    def __repr__(self) -> str:
+        return f"<{self.__name__}, which needs {self._device}>"
+
+
 def device_only(facade: str) -> tuple[Callable[[str], PyTree], Callable[[], list[str]]]:
     """The `__getattr__` and `__dir__` of a module with names of operations that only a device has.
 
-    Each is a function that raises NotImplementedError with the name and the device.
+    Each is a `DeviceOnly`, which raises NotImplementedError with the name and the device.
     """
     device, names = _ONLY[facade.rpartition(".")[2]]
     known, module = frozenset(names.split()), sys.modules[facade]
@@ -59,16 +94,7 @@ def device_only(facade: str) -> tuple[Callable[[str], PyTree], Callable[[], list
     def getattr_(name: str) -> PyTree:
         if name not in known:
             return no_such_name(module, name)
-
-        def needs_device(*args: object, **kwargs: object) -> NoReturn:
-            raise NotImplementedError(
-                f"{name}: a kernel that uses it needs {device} and a compiler of kernels, which "
-                "Olympus lacks;\n  in interpret mode write it with indexing and functions of "
-                "olympus.numpy.")
-
-        needs_device.__name__ = needs_device.__qualname__ = name
-        needs_device.__module__ = facade
-        needs_device.__doc__ = f"Needs {device}: raises NotImplementedError."
-        return vars(module).setdefault(name, needs_device)
+        described = 2 if name in _DECORATORS else 0
+        return vars(module).setdefault(name, DeviceOnly(facade, name, device, described))
 
     return getattr_, lambda: sorted({*vars(module), *known})

@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Sequence
 
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, DTypeLike, PyTree, R, Reference
+from ..control.bodies import check_callable
 from ..lax.refs import new_ref_p
 from ..lax.sharding import constrain
 from ..numpy.creation import asarray
@@ -51,6 +52,7 @@ def run_scoped(f: Callable[..., R], *types: PyTree, collective_axes: Hashable = 
     >>> print(pl.pallas_call(kernel, out, interpret=True)(onp.array([1., 2., 3.])))
     14.0
     """
+    check_callable("run_scoped", f=f)
     refs, named = tree_map(made, types), tree_map(made, kw_types)
     result = f(*refs, **named)
     tree_map(lambda x, ref: check_last_content("run_scoped", x, get(ref)), (types, kw_types),

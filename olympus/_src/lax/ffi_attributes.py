@@ -27,8 +27,13 @@ class Attributes:
     is_value = True     # see `core.identity`
 
     def __init__(self, given: Mapping[str, object]) -> None:
-        self.values = _read_all("", given)
-        self.key = _key(self.values)
+        try:
+            self.values = _read_all("", given)
+            self.key = _key(self.values)
+        except RecursionError:
+            raise ValueError(f"ffi_call: attributes {', '.join(given)} given, one of which has "
+                             "itself in it, or is nested deeper than Python recurses; a flat dict "
+                             "is required.") from None
         self.hash = hash(self.key)
 
     @property

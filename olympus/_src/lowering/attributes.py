@@ -7,6 +7,7 @@ bound in bytes: beyond that, the next module gets a new context.
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -127,15 +128,17 @@ def tensor_type(aval: Aval) -> IrType:
         else:
             physical = physical_aval(aval)
             element = element_type(physical.dtype)
+            known = [max(n, 1) for n in physical.shape if not isinstance(n, SymbolicDim)]
+            # XLA ends the process where an array's bytes, at least one for an element, overflow.
+            width = max(dtypes.itemsize_bits(physical.dtype) // 8, 1)
+            if math.prod(known) * width >= 1 << 63:
+                raise ValueError(f"compile: an array {aval} given; arrays of fewer than 2**63 "
+                                 "bytes are required; compute it in parts.")
             unknown = mlir.ir.ShapedType.get_dynamic_size()
-            try:
-                with mlir.context():
-                    found = mlir.ir.RankedTensorType.get(
-                        [unknown if isinstance(n, SymbolicDim) else n for n in physical.shape],
-                        element, None, mlir.ir.Location.unknown())
-            except TypeError:       # a size beyond C++'s integers
-                raise ValueError(f"compile: an array {aval} given; sizes below 2**63 are required."
-                                 ) from None
+            with mlir.context():
+                found = mlir.ir.RankedTensorType.get(
+                    [unknown if isinstance(n, SymbolicDim) else n for n in physical.shape],
+                    element, None, mlir.ir.Location.unknown())
         _grown.bytes += _ITEM
         _types[aval] = found
     return found

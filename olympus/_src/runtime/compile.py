@@ -225,7 +225,8 @@ class Executable:
     def __init__(self, loaded: Loaded, closed: ClosedOlympuspr, kept: Sequence[bool],
                  placement: Placement, interface: Interface, arg_names: Sequence[str] = (),
                  specs: Sequence[PartitionSpec] = ()) -> None:
-        self.loaded, self.name, self.effects = loaded, interface.name, closed.effects
+        self.loaded, self.name = loaded, interface.name
+        self.effects = frozenset([e for e in closed.effects if e.compiled])
         _executables.watch(loaded, getattr(closed, "consts", ()))   # none of one that is loaded
         self.interface, self.placement = interface, placement
         self.xla = xla = loaded.xla

@@ -17,7 +17,7 @@ from olympus._src.base.lib.arrays import (
 from olympus._src.base.lib.calls import (
     TYPED, UNTYPED, Buffer, ExecutionContext, ExecutionStage, buffer_callback_target,
     call_platform, capsule_address, has_custom_call, include_dir, is_batch_partitionable,
-    lapack_names, lapack_target, pycapsule, python_callback_target,
+    lapack_names, lapack_target, memory_rights, pycapsule, python_callback_target,
     register_batch_partitionable, register_custom_call, register_custom_type, registered_calls,
     registered_names,
 )

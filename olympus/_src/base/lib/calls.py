@@ -62,6 +62,24 @@ def capsule_address(capsule: object) -> int:
     return pointer(capsule, name(capsule))
 
 
+def memory_rights(capsule: object) -> str | None:
+    """Return the rights of the memory that a PyCapsule points to, as Linux writes them: "r-xp".
+
+    "" if it is no memory of the process, None where the system has no list of them.
+    """
+    address = capsule_address(capsule)
+    try:
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                span, rights, *_ = line.split(" ", 2)
+                first, _, end = span.partition("-")
+                if int(first, 16) <= address < int(end, 16):
+                    return rights
+    except OSError:
+        return None
+    return ""
+
+
 def call_platform(name: str) -> str | None:
     """Return "cpu", "gpu", "rocm" or "tpu" for any of a platform's names; None for no platform."""
     lower = name.lower()
