@@ -32,7 +32,7 @@ def normal(shape: tuple[int, ...]) -> np.ndarray:
 # Sorting
 
 DIGITS, COUNTS = "sort by digits", "sort by counts"
-FROM = 1 << 16      # elements
+FROM, COUNTED = 1 << 13, 1 << 14        # elements
 
 
 def keys(n: int, dtype: str) -> np.ndarray:
@@ -60,11 +60,13 @@ SORTED: list[tuple[int, str, str, str]] = [
     (FROM, "float16", "", DIGITS), (FROM + 1, "int16", "bool", DIGITS),
     (FROM, "int8", "int32", DIGITS), (FROM, "uint8", "uint8", DIGITS),
     (FROM + 1, "bool", "float32", DIGITS), (FROM, "uint16", "bfloat16", DIGITS),
-    (FROM - 1, "int8", "", ""), (FROM, "int8", "", COUNTS), (FROM + 1, "uint8", "", COUNTS),
-    (FROM, "int16", "", COUNTS), (FROM + 1, "uint16", "", COUNTS), (FROM, "bool", "", COUNTS),
+    (FROM - 1, "int8", "", ""), (FROM, "int8", "", DIGITS), (COUNTED - 1, "int8", "", DIGITS),
+    (COUNTED, "int8", "", COUNTS), (COUNTED + 1, "uint8", "", COUNTS),
+    (COUNTED - 1, "uint16", "", DIGITS), (COUNTED, "int16", "", COUNTS),
+    (COUNTED + 1, "uint16", "", COUNTS), (FROM, "bool", "", DIGITS), (COUNTED, "bool", "", COUNTS),
     (FROM, "float8_e5m2", "int32", ""),
     # Floats as they are, and as words.
-    (2 * FROM - 1, "float32", "", DIGITS), (2 * FROM, "float32", "", DIGITS)]
+    (131_071, "float32", "", DIGITS), (131_072, "float32", "", DIGITS)]
 
 
 @pytest.mark.parametrize(("n", "dtype", "carried", "used"), SORTED)
@@ -93,11 +95,11 @@ def test_sorting_of_float64_by_keys(n: int) -> None:
 
 
 def test_sorting_by_counts_of_equal_elements_and_in_transformations() -> None:
-    for x in (np.zeros(FROM, "int8"), np.ones(FROM, "bool"), np.full(FROM, -128, "int8"),
-              np.full(FROM, 65535, "uint16"), np.zeros(FROM, "bool")):
+    for x in (np.zeros(COUNTED, "int8"), np.ones(COUNTED, "bool"), np.full(COUNTED, -128, "int8"),
+              np.full(COUNTED, 65535, "uint16"), np.zeros(COUNTED, "bool")):
         assert taken(lambda x: lax.sort(x), x) == [COUNTS]
         np.testing.assert_array_equal(jit(lambda x: lax.sort(x))(x), x)
-    x = keys(FROM, "int8").reshape(1, FROM)
+    x = keys(COUNTED, "int8").reshape(1, COUNTED)
     np.testing.assert_array_equal(jit(lambda x: lax.sort(x, 1))(x), np.sort(x, 1))
     xs = np.stack([x[0], -x[0]])
     np.testing.assert_array_equal(jit(vmap(lax.sort))(xs), np.sort(xs, 1))
@@ -144,10 +146,12 @@ def test_sorting_of_integers_that_share_digits() -> None:
 
 ROWS = "sort of rows side by side"
 SORTED_ROWS: list[tuple[tuple[int, ...], int, str, bool]] = [
-    ((16383, 1), 0, "int32", False), ((127, 129), 1, "int32", False),
-    ((128, 128), 1, "int32", True), ((64, 256), 1, "uint8", True),
+    ((8191, 1), 0, "int32", False), ((127, 64), 1, "int32", False), ((128, 64), 1, "int32", True),
+    ((256, 32), 1, "uint32", True), ((264, 31), 1, "int32", False),
+    ((529, 31), 1, "int32", True), ((64, 256), 1, "uint8", True),
     ((63, 300), 1, "int32", False), ((65, 253), 1, "uint64", True),
-    ((16384, 1), 1, "int32", False), ((8192, 2), 1, "int64", True), ((6000, 3), 1, "bool", True),
+    ((16384, 1), 1, "int32", False), ((8191, 2), 1, "int64", False),
+    ((8192, 2), 1, "int64", True), ((6000, 3), 1, "bool", True),
     ((100, 3, 77), 1, "float32", True), ((40, 13, 41), 0, "bfloat16", True),
     ((3, 2000, 5), 2, "float64", True), ((1500, 11), 1, "complex64", True),
     ((2048, 64), 0, "int32", True), ((2049, 64), 0, "int32", False), ((5, 3600), 0, "int16", True),
@@ -196,12 +200,12 @@ def test_sorting_of_rows_in_transformations() -> None:
 
 PARTS = "parts by ranks"
 PARTED: list[tuple[tuple[int, ...], Any, str, Any, bool]] = [
-    ((32767,), -1, "float32", 100, False), ((32768,), -1, "float32", 32767, True),
-    ((32769,), None, "float32", 0, True), ((32769,), -1, "float32", (7, 20000, 7), True),
-    ((32768,), -1, "float32", (1, 2, 3), False), ((33000,), -1, "int32", -5, True),
+    ((16383,), -1, "float32", 100, False), ((16384,), -1, "float32", 16383, True),
+    ((16385,), None, "float32", 0, True), ((16385,), -1, "float32", (7, 10000, 7), True),
+    ((16384,), -1, "float32", (1, 2, 3), False), ((33000,), -1, "int32", -5, True),
     ((70000,), -1, "int16", 9, False), ((520, 63), 1, "float32", 9, False),
-    ((520, 64), 1, "float32", (9, 10), True), ((600, 65), 0, "float64", 300, True),
-    ((3, 300, 40), 1, "uint32", 150, True)]
+    ((260, 64), 1, "float32", (9, 10), True), ((300, 65), 0, "float64", 150, True),
+    ((3, 150, 40), 1, "uint32", 75, True)]
 
 
 @pytest.mark.parametrize(("shape", "axis", "dtype", "kth", "used"), PARTED)
@@ -261,7 +265,7 @@ def test_places_of_ranks(n: int, count: int, used: bool) -> None:
         x[::100] = 2 ** 32 - 1
         ranks = RNG.integers(0, n, count).astype("int32")
         ranks[0], ranks[-1] = 0, n - 1
-        assert taken(placed_p.bind, x, ranks) == [GROUPS] * used
+        assert taken(placed_p.bind, x, ranks) == [GROUPS if used else DIGITS]
         order = np.argsort(x, kind="stable")
         np.testing.assert_array_equal(jit(placed_p.bind)(x, ranks), order[ranks])
     x = keys(4 * 300, "float32").reshape(4, 300)
@@ -328,12 +332,12 @@ LARGEST, OF_BLOCKS = "the largest part, sorted", "the largest of the blocks with
 TOPS: list[tuple[tuple[int, ...], str, int, str]] = [
     ((32767,), "float32", 2000, ""), ((32768,), "float32", 1023, ""),
     ((32768,), "float32", 1024, LARGEST), ((32769,), "float32", 32769, LARGEST),
-    ((32768,), "int32", 0, ""), ((32768,), "int32", 1, OF_BLOCKS),
-    ((32768,), "uint32", 16384, LARGEST), ((32768,), "int32", 16385, ""),
+    ((32768,), "int32", 0, DIGITS), ((32768,), "int32", 1, OF_BLOCKS),
+    ((32768,), "uint32", 16384, LARGEST), ((32768,), "int32", 16385, DIGITS),
     ((40_000,), "bfloat16", 5000, LARGEST),
     ((40_000,), "uint16", 9000, LARGEST), ((40_000,), "int8", 9000, LARGEST),
     ((520, 64), "float32", 64, LARGEST), ((520, 63), "float32", 63, ""),
-    ((9, 4000), "float64", 3, LARGEST), ((32767,), "int32", 1, ""),
+    ((9, 4000), "float64", 3, LARGEST), ((32767,), "int32", 1, DIGITS),
     ((32768,), "uint32", 128, OF_BLOCKS), ((32769,), "int32", 129, LARGEST),
     ((3, 64, 512), "int32", 2, OF_BLOCKS), ((80, 511), "int32", 1, LARGEST),
     ((262_143,), "float32", 3, ""), ((262_144,), "float32", 1024, OF_BLOCKS),
@@ -373,10 +377,11 @@ def test_the_largest_in_transformations() -> None:
 
 RANKS = "ranks by counting"
 SORTED_RANKS: list[tuple[tuple[int, ...], Any, str, int, bool]] = [
-    ((32767,), None, "float32", 1, False), ((32768,), None, "float32", 1, True),
-    ((32769,), None, "float32", 6, True), ((32768,), None, "float32", 7, False),
+    ((8191,), None, "float32", 1, False), ((8192,), None, "float32", 1, True),
+    ((8193,), None, "float32", 6, True), ((8192,), None, "float32", 7, False),
     ((33000,), None, "float64", 2, True), ((520, 63), 1, "float32", 1, False),
-    ((520, 64), 1, "float32", 2, True), ((2, 17000), 1, "float32", 3, True),
+    ((256, 64), 1, "float32", 2, True), ((255, 64), 1, "float32", 2, False),
+    ((2, 17000), 1, "float32", 3, True), ((1, 8192), 1, "float32", 1, True),
     ((65, 600), 0, "float64", 2, True), ((3, 300, 40), (0, 2), "float32", 2, True)]
 
 

@@ -360,10 +360,9 @@ class ArgExtremum(Primitive):
 
     def _pick(self, x: Array, i: Array, y: Array, j: Array) -> list[Array]:
         """The better of two (value, index): NaN beats all, then the lower index."""
-        x_nan, y_nan = ne(x, x), ne(y, y)
-        better = bitwise_or(self.better(x, y), bitwise_and(x_nan, bitwise_not(y_nan)))
-        tie = bitwise_or(eq(x, y), bitwise_and(x_nan, y_nan))
-        first = bitwise_or(better, bitwise_and(tie, lt(i, j)))
+        lower = lt(i, j)
+        first = bitwise_or(self.better(x, y), bitwise_and(eq(x, y), lower))
+        first = bitwise_or(first, bitwise_and(ne(x, x), bitwise_or(eq(y, y), lower)))
         return [select_n(first, y, x), select_n(first, j, i)]
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable

@@ -47,7 +47,7 @@ SHORT = 16      # elements of a row that a sorting network is for
 class Sort(Primitive):
     """All operands permuted along `dimension`, so that the first `num_keys` of them ascend."""
 
-    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.order"), 16384
+    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.order"), 8192
     cells = staticmethod(reuse.chosen)
     spread = staticmethod(tags.along("dimension"))
     memory = staticmethod(tags.in_memory_inferred)
@@ -372,7 +372,7 @@ def rank_of(x: Array) -> Array:
 class Ranked(Primitive):
     """Elements of x[..., n] by ranks[..., k] in 0 … n-1, and of the next rank (or the last one)."""
 
-    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.ranks"), 32768
+    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.ranks"), 8192
     multiple_results = True
     flat_in = (1,)
     transpose = None
@@ -426,7 +426,7 @@ class Partition(Primitive):
     the element of the first operand that sorting puts there, with none larger before it and none
     smaller behind it."""
 
-    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.partition"), 32768
+    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.partition"), 16384
     multiple_results = True
     transpose = None
     work = Sort.work

@@ -7,15 +7,17 @@ smallest element; surplus elements are cut off.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
 from ..base.docstrings import complete_docstrings, described_like
-from ..base.typing import Array, ArrayLike
+from ..base.typing import Array, ArrayLike, DimSize
 from ..core.trace import typeof
 from ..jit.fused import fused, named
 from ..lax import creation, cumulative, shape as lax_shape
+from ..lax.sort import true_places_p
 from ..types import dtypes
 from ..types.shape import (
     bound_or, canonical_axis, canonical_dim, definitely_equal, known_less, less, minimum, prod,
@@ -121,7 +123,11 @@ def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = Fal
     """
     need_size("unique", size, ar=ar)
     ar = to_array(array_args("unique", ar)[0])
-    shape = ar.shape
+    shape, fill = ar.shape, ()
+    if fill_value is not None:
+        fill = (promote.convert(array_args("unique", fill_value)[0], ar.dtype),)
+    if axis is None and not return_index and not return_inverse:
+        return _unique_values(ravel(ar), fill, size, bool(equal_nan), return_counts)
     if axis is None:
         rows = reshape(ar, (prod(shape), 1))
     else:
@@ -132,12 +138,7 @@ def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = Fal
     n = rows.shape[0]
     if size is None:
         size = int(concrete("unique", group, "the array", _REMEDY)[-1]) + 1 if n else 0
-    size = canonical_dim(size, "unique: size")
-    if size and not n and fill_value is None:
-        raise ValueError(f"unique: {typeof(ar)} with size={size} given; there is no element to "
-                         "fill with; pass fill_value.")
-    fill = () if fill_value is None else (promote.convert(
-        array_args("unique", fill_value)[0], ar.dtype),)
+    size = _number_of_sets(size, n, ar, fill)
     first, inverse, counts, values = _members(rows, order, group, *fill, size=size)
     if axis is None:
         out = [ravel(values)]
@@ -147,6 +148,55 @@ def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = Fal
     out += [x for x, wanted in ((first, return_index), (inverse, return_inverse),
                                 (counts, return_counts)) if wanted]
     return out[0] if len(out) == 1 else tuple(out)
+
+
+def _number_of_sets(size: int, n: DimSize, ar: Array, fill: Sequence[Array]) -> int:
+    """The size that was given, for n rows of an array."""
+    size = canonical_dim(size, "unique: size")
+    if size and not n and not fill:
+        raise ValueError(f"unique: {typeof(ar)} with size={size} given; there is no element to "
+                         "fill with; pass fill_value.")
+    return size
+
+
+def _unique_values(x: Array, fill: Sequence[Array], size: int | None, equal_nan: bool,
+                   with_counts: bool) -> Array | tuple[Array, ...]:
+    """`unique` of a vector where no places are wanted: its elements are sorted alone."""
+    values, begins = _sets_of_sorted(x, equal_nan=equal_nan)
+    if size is None:
+        size = int(concrete("unique", begins, "the array", _REMEDY).sum())
+    values, counts = _first_of_sets(values, begins, *fill, size=_number_of_sets(
+        size, x.shape[0], x, fill))
+    return (values, counts) if with_counts else values
+
+
+def _differ(a: Array, b: Array, equal_nan: bool) -> Array:
+    change = a != b
+    if equal_nan and dtypes.is_inexact(a.dtype):
+        change = change & ~((a != a) & (b != b))
+    return change
+
+
+@fused(static=("equal_nan",))
+def _sets_of_sorted(x: Array, *, equal_nan: bool) -> tuple[Array, Array]:
+    """A vector sorted, and whether each element is the first of its value."""
+    x = sort(x)
+    first = creation.full((minimum(x.shape[0], 1),), True, np.bool_)
+    return x, concatenate([first, _differ(x[:-1], x[1:], equal_nan)])
+
+
+@fused(static=("size",))
+def _first_of_sets(x: Array, begins: Array, *fill: Array, size: int) -> tuple[Array, Array]:
+    """(values, counts) of the first `size` sets of equal elements of a sorted vector."""
+    n, dtype = x.shape[0], dtypes.default_int()
+    if not n or not size:
+        return (promote.broadcast_to(fill[0] if fill else creation.full((), 0, x.dtype), (size,)),
+                creation.full((size,), 0, dtype))
+    starts = true_places_p.bind(begins, size=size + 1, dtype=dtype)
+    counts, starts = starts[1:] - starts[:-1], starts[:-1]
+    used = counts > 0
+    values = take(x, where(used, starts, 0), 0, mode="clip")
+    return where(used, values, fill[0]) if fill else values, counts
 
 
 @fused(static=("equal_nan",))
@@ -159,11 +209,7 @@ def _groups(rows: Array, *, equal_nan: bool) -> tuple[Array, Array]:
     differs: Any = creation.full((max(n - 1, 0),), False, np.bool_)
     for column in columns:
         column = take(column, order, 0, mode="clip")
-        a, b = column[:-1], column[1:]
-        change = a != b
-        if equal_nan and dtypes.is_inexact(rows.dtype):
-            change = change & ~((a != a) & (b != b))
-        differs = differs | change
+        differs = differs | _differ(column[:-1], column[1:], equal_nan)
     steps = concatenate([creation.full((minimum(n, 1),), False, np.bool_), differs])
     return order, cumulative.cumsum(promote.convert(steps, dtypes.default_int()), 0)
 

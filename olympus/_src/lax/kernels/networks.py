@@ -18,8 +18,9 @@ from ...types.memory import Space
 from ...types.shape import prod
 
 INT32 = dtypes.as_dtype("int32")
-# Found with tools/kernel_table.py: longer rows, and fewer of them, XLA sorts as fast.
-MOST, LEAST_ROWS, LEAST = 2048, 64, 16384
+# Found with tools/kernel_table.py: longer rows, and fewer of them, XLA sorts as fast. Twice as many
+# elements of short rows repay what compiling takes more.
+MOST, LEAST_ROWS, LEAST, SHORT = 2048, 64, 8192, 32
 # Bytes of a vector with an element of each row, and of all elements that are sorted at a time.
 VECTOR, BLOCK = 2048, 1 << 20
 
@@ -28,8 +29,9 @@ def _are_many(b: Builder, *xs: IrValue, dimension: int, is_stable: bool, num_key
     """Whether equal elements are alike, and there are many rows of them."""
     aval = b.avals_in[0]
     n = aval.shape[dimension]
+    least = max(LEAST if n >= SHORT else 2 * LEAST, n * LEAST_ROWS)
     return (len(xs) == 1 and dtypes.scalar_kind(aval.dtype) in "iu" and 1 < n <= MOST
-            and aval.size >= max(LEAST, n * LEAST_ROWS) and dtypes.itemsize_bits(aval.dtype) >= 8
+            and aval.size >= least and dtypes.itemsize_bits(aval.dtype) >= 8
             and aval.memory_space is Space.Device)
 
 

@@ -39,9 +39,9 @@ OfTwo = Callable[[IrValue, IrValue], IrValue]
 BOOL, INT32, UINT8, UINT32, UINT64, FLOAT64 = map(dtypes.as_dtype, (
     "bool", "int32", "uint8", "uint32", "uint64", "float64"))
 NUMBER = make_aval((), INT32)
-# Found with tools/kernel_table.py: fewer elements a merge sort orders as fast, and so it does keys
-# of 64 bits; and the loops take 0.1 s to compile.
-LEAST, MOST = 1 << 16, 2 ** 31 - 1
+# Found with tools/kernel_table.py: from so many elements on, 500 calls repay the 40 ms more that
+# the loops take to compile, or the 180 ms of counting. A merge sort orders keys of 64 bits as fast.
+LEAST, LEAST_COUNTED, MOST = 8192, 16384, 2 ** 31 - 1
 KEYS = {"b": (8,), "i": (8, 16, 32), "u": (8, 16, 32), "f": (16, 32)}       # bits
 GO_ALONG = 8, 16, 32        # bits
 COUNTED = 8, 16             # bits
@@ -64,8 +64,9 @@ def _is_long(b: Builder, *xs: IrValue, dimension: int, is_stable: bool, num_keys
 
 def _are_few(b: Builder, *xs: IrValue, dimension: int, is_stable: bool, num_keys: int) -> bool:
     """Whether equal elements are alike, and there are few different ones."""
-    dtype = b.avals_in[0].dtype
-    return (len(xs) == 1 and dtypes.scalar_kind(dtype) in "biu"
+    aval = b.avals_in[0]
+    dtype = aval.dtype
+    return (len(xs) == 1 and dtypes.scalar_kind(dtype) in "biu" and aval.size >= LEAST_COUNTED
             and dtypes.itemsize_bits(dtype) in COUNTED
             and _is_long(b, *xs, dimension=dimension, is_stable=is_stable, num_keys=num_keys))
 

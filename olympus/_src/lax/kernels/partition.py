@@ -28,12 +28,14 @@ from ..slicing import dynamic_update_slice, index_in_dim, pad, slice_in_dim
 from ..sort import partition_p, rank_of, ranked_p, sort_p, top_k_p
 from ..stack import stack
 from .blocks import by_blocks
-from .ranks import KEYS, LEAST, LEAST_ROW, MOST, counted, counted_below
+from .ranks import KEYS, LEAST_OF_ROWS, LEAST_ROW, MOST, counted, counted_below
 from .reductions import BLOCK
 
 FLOAT32, INT32, UINT32 = map(dtypes.as_dtype, ("float32", "int32", "uint32"))
 # Found with tools/kernel_table.py: each further rank costs some 4 ns an element to count.
 MOST_RANKS = 2
+# Of fewer elements XLA finds the largest as fast.
+LEAST = 1 << 15
 # Of fewer that XLA has a heap for, blocks are as fast for a part, but take 80 ms more to compile.
 PART, LEAST_CUT, LEAST_HEAPED = 256, 512, 1 << 18
 LEAST_LARGEST, MOST_HEAPS = 64, 32      # XLA has a heap for keys of up to 32 bits
@@ -41,7 +43,7 @@ LEAST_LARGEST, MOST_HEAPS = 64, 32      # XLA has a heap for keys of up to 32 bi
 
 def _are_few(b: Builder, *xs: IrValue, ranks: Dims) -> bool:
     aval = b.avals_in[0]
-    return (LEAST <= aval.size <= MOST and aval.shape[-1] >= LEAST_ROW
+    return (LEAST_OF_ROWS <= aval.size <= MOST and aval.shape[-1] >= LEAST_ROW
             and 0 < len(ranks) <= MOST_RANKS and dtypes.itemsize_bits(aval.dtype) in KEYS
             and all(a.memory_space is Space.Device for a in b.avals_in))
 

@@ -34,16 +34,17 @@ from .blocks import by_blocks
 from .reductions import BLOCK, FEW, RUN, pieces
 
 INT32 = dtypes.as_dtype("int32")
-# Found with tools/kernel_table.py: fewer elements, shorter rows, or more ranks cost as much as
-# sorting.
-LEAST, LEAST_ROW, MOST_RANKS = 1 << 15, 64, 6
+# Found with tools/kernel_table.py: fewer elements, of one row or of several, shorter rows, or more
+# ranks cost as much as sorting.
+LEAST, LEAST_OF_ROWS, LEAST_ROW, MOST_RANKS = 1 << 13, 1 << 14, 64, 6
 MOST = 2 ** 31 - 1
 KEYS = (32, 64)     # bits
 
 
 def _are_few(b: Builder, x: IrValue, ranks: IrValue) -> bool:
     aval, wanted = b.avals_in
-    return (aval.size >= LEAST and LEAST_ROW <= aval.shape[-1] <= MOST
+    least = LEAST if aval.size == aval.shape[-1] else LEAST_OF_ROWS
+    return (aval.size >= least and LEAST_ROW <= aval.shape[-1] <= MOST
             and 0 < wanted.shape[-1] <= MOST_RANKS and dtypes.itemsize_bits(aval.dtype) in KEYS
             and all(a.memory_space is Space.Device for a in b.avals_in))
 
