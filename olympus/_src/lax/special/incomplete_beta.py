@@ -30,8 +30,8 @@ from .incomplete_gamma import (
 )
 from .parameter_derivatives import bell, beta_order
 from .series import (
-    Computed, Step, enough, is_short, iterate, least_normal, log1p_minus, log1p_minus_near,
-    polynomial_in,
+    Computed, Loop, Step, enough, is_short, iterate_either, least_normal, log1p_minus,
+    log1p_minus_near, polynomial_in,
 )
 
 _LARGE, _STEPS = 16.0, 100_000
@@ -109,7 +109,7 @@ def _fraction_step(tol: float) -> Step:
     return step
 
 
-def _fraction(tol: float, where: Array, a: Array, b: Array, x: Array, y: Array) -> Array:
+def _fraction(tol: float, where: Array, a: Array, b: Array, x: Array, y: Array) -> Loop:
     """xᵃ yᵇ / B(a, b) over I: the even part of DLMF 8.17.22, whose terms know x and y."""
     excess = sub(mul(b, x), mul(a, y))
     # It is 0 where b x rounds to 1, and Lentz's algorithm divides by it.
@@ -117,7 +117,7 @@ def _fraction(tol: float, where: Array, a: Array, b: Array, x: Array, y: Array) 
     first = mul(div(a, add(a, 1.0)), max(sub(1.0, excess), least))
     first = select(where, first, full_like(a, 1.0))
     state = (first, full_like(a, 0.0), first)
-    return iterate(_fraction_step(tol), where, state, (a, b, x, excess), _STEPS)[2]
+    return Loop(_fraction_step(tol), where, state, (a, b, x, excess))
 
 
 def _series_step(tol: float) -> Step:
@@ -155,8 +155,15 @@ def _rising(p: Array, q: Array) -> tuple[Array, Array]:
     least = _short(p)
     short = lt(p, least)
     low, product = select(short, p, full_like(p, 1.0)), full_like(p, 0.0)
-    for k in range(int(least)):
-        product = add(product, mul(div(q, add(low, float(k))), add(1.0, product)))
+    if is_short(p):
+        # p (p+1) (p+2) (p+3) is u (u+2) with u = p² + 3 p.
+        u, end = mul(low, add(low, 3.0)), add(low, q)
+        v = mul(end, add(end, 3.0))
+        rise = mul(div(q, u), add(add(low, end), 3.0))      # (v - u) / u
+        product = mul(rise, div(add(add(u, v), 2.0), add(u, 2.0)))
+    else:
+        for k in range(int(least)):
+            product = add(product, mul(div(q, add(low, float(k))), add(1.0, product)))
     return select(short, add(p, least), p), select(short, product, full_like(p, 0.0))
 
 
@@ -214,10 +221,8 @@ def _uniform(a: Array, b: Array, exponent: Array, excess: Array) -> Array:
 
 def _inside(a: Array, b: ArrayLike, x: Array, y: Array) -> Array:
     """Whether 0 < x, y <= 1 and 0 < a, b < inf."""
-    inside = bitwise_and(le(x, 1.0), le(y, 1.0))
-    for v in (a, b, x, y):
-        inside = bitwise_and(inside, bitwise_and(ge(v, least_normal(v)), lt(v, math.inf)))
-    return inside
+    inside = bitwise_and(lt(max(a, b), math.inf), le(max(x, y), 1.0))
+    return bitwise_and(inside, ge(min(min(a, b), min(x, y)), least_normal(x)))
 
 
 def _at_edges(a: Array, b: ArrayLike, x: Array, y: Array) -> Array:
@@ -245,18 +250,20 @@ def beta_value(tol: float, a: Array, b: ArrayLike, x: Array, y: Array | None = N
     close = bitwise_and(swap, le(q, 1.0))
     # Σ p (1-q)ₙ uⁿ / (n! (p+n)) = I p B / uᵖ, or that of I(q, p; v) without its first term
     half, one = full_like(x, 0.5), full_like(x, 1.0)
-    places = [select(close, k, l) for k, l in ((q, p), (p, q), (v, u))]
-    total = iterate(_series_step(tol), bitwise_and(bitwise_or(direct, close), inside),
-                    (one, select(close, full_like(x, 0.0), one)), places, _STEPS)[1]
+    by_series, places = bitwise_or(direct, close), [
+        select(swap, k, l) for k, l in ((q, p), (p, q), (v, u))]
+    series = Loop(_series_step(tol), bitwise_and(by_series, inside),
+                  (one, select(close, full_like(x, 0.0), one)), places)
+    go_on = bitwise_and(inside, bitwise_not(bitwise_or(uniform, by_series)))
+    series, fraction = iterate_either(
+        series, _fraction(tol, go_on, *places, select(swap, u, v)), _STEPS)
+    total = series[1]
     power = mul(total, exp(neg(mul(q, log1p(neg(select(direct, u, half)))))))
     r, s, w = (select(close, z, half) for z in (p, q, v))
     near_one = _near_one(r, s, w, total)
     exponent, excess = _exponent(p, q, u, v)
     expanded, (root, low, power_of_e) = _uniform(p, q, exponent, excess), _front(p, q, exponent)
-    p, q = select(swap, q, p), select(swap, p, q)
-    u, v = select(swap, v, u), select(swap, u, v)
-    go_on = bitwise_and(inside, bitwise_not(bitwise_or(uniform, bitwise_or(direct, close))))
-    factor = select(direct, div(power, p), reciprocal(_fraction(tol, go_on, p, q, u, v)))
+    factor = select(direct, div(power, p), reciprocal(fraction[2]))
     part = mul(mul(mul(root, exp(power_of_e)), factor), low)
     value = select(close, near_one, select(swap, sub(1.0, part), part))
     value = select(uniform, expanded, value)

@@ -168,21 +168,21 @@ def scaled_zeta(s: Array, q: Array) -> Array:
     """qˢ ζ(s, q) for s > 1 and q > 0, which neither over- nor underflows."""
     # In float32 the terms left out are below 9e-9 together, for all s and q.
     terms, corrections = (3, 5) if is_short(s) else (_TERMS, len(_BERNOULLI))
-    total, w = full_like(s, 1.0), add(q, float(terms))
-    for n in range(1, terms):
-        total = add(total, exp(neg(mul(s, log1p(div(float(n), q))))))
+    w, below = add(q, float(terms)), neg(s)
+    powers = [exp(mul(below, log1p(div(float(n), q)))) for n in range(1, terms + 1)]
+    total, factor = add(full_like(s, 1.0), functools.reduce(add, powers[:-1])), powers[-1]
     tail = add(div(w, sub(s, 1.0)), 0.5)
-    factor = exp(neg(mul(s, log1p(div(float(terms), q)))))
     if is_short(s):
         # From s = 64 w on the tail is less than exp(-192): it must not overflow.
         inverse = reciprocal(w)
-        share = minimum(mul(s, inverse), full_like(s, 64.0))
-        part = share
-        for k, coefficient in enumerate(_BERNOULLI[:corrections], 1):
-            tail = add(tail, mul(coefficient, part))
-            part = mul(part, mul(add(share, mul(inverse, 2.0 * k - 1.0)),
-                                 add(share, mul(inverse, 2.0 * k))))
-        return add(total, mul(tail, factor))
+        shares = [minimum(mul(s, inverse), full_like(s, 64.0))]     # (s+k) / w
+        for _ in range(2 * corrections - 2):
+            shares.append(add(shares[-1], inverse))
+        part = full_like(s, _BERNOULLI[corrections - 1])
+        for k in range(corrections - 1, 0, -1):
+            pair = mul(shares[2 * k - 1], shares[2 * k])
+            part = add(mul(part, pair), _BERNOULLI[k - 1])
+        return add(total, mul(add(tail, mul(part, shares[0])), factor))
     part = div(s, w)
     for k, coefficient in enumerate(_BERNOULLI[:corrections], 1):
         tail = add(tail, mul(coefficient, part))
