@@ -19,7 +19,7 @@ from ...base.typing import Array, ArrayLike
 from ...core.trace import typeof
 from ...types import dtypes
 from ..arithmetic import abs, div, max, min, mul, neg, reciprocal, sub
-from ..bits import bitwise_and, bitwise_not, bitwise_or
+from ..bits import bitwise_and, bitwise_not, bitwise_or, bitwise_xor
 from ..comparison import eq, ge, gt, le, lt, select
 from ..creation import full_like
 from ..families import add, match_shapes, operand
@@ -51,10 +51,11 @@ def _correction(a: Array) -> Array:
 
 def _power_ratio(a: Array, s: Array, x: Array, excess: Array) -> Array:
     """a (ln r - (r - 1)) with r = x s / a = 1 + excess / a."""
-    ratio = mul(x, div(s, a))
     if is_short(a):
+        one = full_like(a, 1.0)     # s / a may overflow, x / a may be 0
+        ratio = mul(div(x, min(a, one)), div(s, max(a, one)))
         return scaled_log_minus(a, ratio, excess)
-    part = div(excess, a)
+    ratio, part = mul(x, div(s, a)), div(excess, a)
     near = mul(a, select(lt(ratio, 0.5), sub(log(ratio), part), log1p_minus(part)))
     return select(gt(ratio, 1e10), sub(mul(a, sub(add(log(x), log(s)), log(a))), excess), near)
 
@@ -236,11 +237,34 @@ def _at_edges(a: Array, b: ArrayLike, x: Array, y: Array) -> Array:
     return select(bitwise_and(legal, bitwise_not(bitwise_and(left, right))), value, nan)
 
 
+def _smaller_parameters(a: Array, b: Array, x: Array, y: Array) -> Sequence[Array]:
+    """a, b, x and y of nearly the same distribution, and the factor of its density, in float32.
+
+    From 2^120 on sums of parameters overflow and their inverses are 0. Where the other parameter is
+    large, too, all of the weight is at one number; where it is not, the larger one times the smaller
+    one of x and y has a gamma distribution.
+    """
+    one, scale = full_like(a, 1.0), full_like(a, 2.0 ** -12)
+    large, less = ge(max(a, b), 2.0 ** 120), lt(a, b)
+    both = bitwise_and(large, ge(min(a, b), 2.0 ** 72))
+    for_large, for_small = select(large, scale, one), select(both, scale, one)
+    near = select(less, x, y)
+    moved = bitwise_and(bitwise_xor(large, both), lt(near, 2.0 ** -20))
+    near = mul(near, 2.0 ** 12)
+    x = select(moved, select(less, near, sub(1.0, near)), x)
+    y = select(moved, select(less, sub(1.0, near), near), y)
+    factor = select(both, full_like(a, 2.0 ** 6), select(moved, full_like(a, 2.0 ** 12), one))
+    return (mul(a, select(less, for_small, for_large)), mul(b, select(less, for_large, for_small)),
+            x, y, factor)
+
+
 def beta_value(tol: float, a: Array, b: ArrayLike, x: Array, y: Array | None = None) -> Array:
     """I(a, b; x); y is 1 - x where that is known to more digits."""
     y = sub(1.0, x) if y is None else y
     inside = _inside(a, b, x, y)
     p, q, u, v = (select(inside, z, full_like(x, 0.5)) for z in (a, b, x, y))
+    if is_short(x):
+        p, q, u, v, _ = _smaller_parameters(p, q, u, v)
     uniform = ge(min(p, q), _UNIFORM[dtypes.finfo(typeof(x).dtype).bits])
     whole = add(add(p, q), 2.0)
     # Whether x is beyond (p+1) / (p+q+2), by the smaller of x and y.
@@ -268,7 +292,7 @@ def beta_value(tol: float, a: Array, b: ArrayLike, x: Array, y: Array | None = N
     value = select(close, near_one, select(swap, sub(1.0, part), part))
     value = select(uniform, expanded, value)
     # The factor a of the density may underflow. The omitted terms have order a ln x.
-    value = select(lt(a, least_normal(a) ** 0.7), div(b, add(a, b)), value)
+    value = select(lt(a, least_normal(a) ** 0.7), reciprocal(add(div(a, b), 1.0)), value)
     return select(inside, value, _at_edges(a, b, x, y))
 
 
@@ -277,7 +301,9 @@ def _density(tol: float, a: Array, b: Array, x: Array) -> Array:
     inside = _inside(a, b, x, sub(1.0, x))
     half = full_like(x, 0.5)
     p, q, u = (select(inside, v, half) for v in (a, b, x))
-    v = sub(1.0, u)
+    v, factor = sub(1.0, u), None
+    if is_short(x):
+        p, q, u, v, factor = _smaller_parameters(p, q, u, v)
     # The power may underflow where the density does not: half of it for x, half for 1-x.
     root, low, whole = _front(p, q, _exponent(p, q, u, v)[0])
     half = exp(mul(0.5, whole))
@@ -286,6 +312,7 @@ def _density(tol: float, a: Array, b: Array, x: Array) -> Array:
         scale = select(lt(u, 2.0 ** -100), full_like(x, 2.0 ** -8), full_like(x, 1.0))
         near_zero, low = mul(half, scale), div(low, scale)
     value = mul(mul(mul(root, div(near_zero, u)), div(half, v)), low)
+    value = value if factor is None else mul(value, factor)
     zero, inf, nan = (full_like(x, c) for c in (0.0, math.inf, math.nan))
     edge = nan
     for end, own, other in ((0.0, a, b), (1.0, b, a)):
