@@ -147,6 +147,12 @@ def test_incomplete_beta_of_the_least_parameters_is_not_0_on_accelerators():
     a, b = points((1e-9, 20), (1e7, 1e20))
     x = (a + 1) / (a + b + 2)
     np.testing.assert_allclose(here(lax.betainc, a, b, x), lax.betainc(a, b, x), rtol=1e-5)
+    # Sums of parameters overflow, and quotients of a large and a tiny one.
+    ends, places = np.float32([1e-5, 1, 16, 1e20, 1e34, 1e37, 3e38]), np.float32(
+        [1e-38, 1e-37, 1e-30, 0.5, 0.99])
+    a, b, x = map(np.ravel, np.meshgrid(ends, ends, places))
+    for fun in (lax.betainc, slope):
+        np.testing.assert_allclose(here(fun, a, b, x), fun(a, b, x), rtol=5e-5, atol=1e-36)
     with olympus.enable_x64(True):      # both in float64
         np.testing.assert_allclose(lax.betainc(1e-307, 3e-307, 0.3), 0.75)
         np.testing.assert_allclose(lax.betainc(1e-17, 1e20, 1e-20), 1.0)

@@ -19,7 +19,7 @@ from ...base.typing import Array, ArrayLike
 from ...core.trace import typeof
 from ...types import dtypes
 from ..arithmetic import abs, div, max, min, mul, neg, reciprocal, sub
-from ..bits import bitwise_and, bitwise_not, bitwise_or
+from ..bits import bitwise_and, bitwise_not, bitwise_or, bitwise_xor
 from ..comparison import eq, ge, gt, le, lt, select
 from ..creation import full_like
 from ..families import add, match_shapes, operand
@@ -30,8 +30,8 @@ from .incomplete_gamma import (
 )
 from .parameter_derivatives import bell, beta_order
 from .series import (
-    Computed, Step, enough, is_short, iterate, least_normal, log1p_minus, log1p_minus_near,
-    polynomial_in,
+    Computed, Loop, Step, enough, is_short, iterate_either, least_normal, log1p_minus,
+    log1p_minus_near, polynomial_in,
 )
 
 _LARGE, _STEPS = 16.0, 100_000
@@ -51,10 +51,11 @@ def _correction(a: Array) -> Array:
 
 def _power_ratio(a: Array, s: Array, x: Array, excess: Array) -> Array:
     """a (ln r - (r - 1)) with r = x s / a = 1 + excess / a."""
-    ratio = mul(x, div(s, a))
     if is_short(a):
+        one = full_like(a, 1.0)     # s / a may overflow, x / a may be 0
+        ratio = mul(div(x, min(a, one)), div(s, max(a, one)))
         return scaled_log_minus(a, ratio, excess)
-    part = div(excess, a)
+    ratio, part = mul(x, div(s, a)), div(excess, a)
     near = mul(a, select(lt(ratio, 0.5), sub(log(ratio), part), log1p_minus(part)))
     return select(gt(ratio, 1e10), sub(mul(a, sub(add(log(x), log(s)), log(a))), excess), near)
 
@@ -109,7 +110,7 @@ def _fraction_step(tol: float) -> Step:
     return step
 
 
-def _fraction(tol: float, where: Array, a: Array, b: Array, x: Array, y: Array) -> Array:
+def _fraction(tol: float, where: Array, a: Array, b: Array, x: Array, y: Array) -> Loop:
     """xᵃ yᵇ / B(a, b) over I: the even part of DLMF 8.17.22, whose terms know x and y."""
     excess = sub(mul(b, x), mul(a, y))
     # It is 0 where b x rounds to 1, and Lentz's algorithm divides by it.
@@ -117,7 +118,7 @@ def _fraction(tol: float, where: Array, a: Array, b: Array, x: Array, y: Array) 
     first = mul(div(a, add(a, 1.0)), max(sub(1.0, excess), least))
     first = select(where, first, full_like(a, 1.0))
     state = (first, full_like(a, 0.0), first)
-    return iterate(_fraction_step(tol), where, state, (a, b, x, excess), _STEPS)[2]
+    return Loop(_fraction_step(tol), where, state, (a, b, x, excess))
 
 
 def _series_step(tol: float) -> Step:
@@ -155,8 +156,15 @@ def _rising(p: Array, q: Array) -> tuple[Array, Array]:
     least = _short(p)
     short = lt(p, least)
     low, product = select(short, p, full_like(p, 1.0)), full_like(p, 0.0)
-    for k in range(int(least)):
-        product = add(product, mul(div(q, add(low, float(k))), add(1.0, product)))
+    if is_short(p):
+        # p (p+1) (p+2) (p+3) is u (u+2) with u = p² + 3 p.
+        u, end = mul(low, add(low, 3.0)), add(low, q)
+        v = mul(end, add(end, 3.0))
+        rise = mul(div(q, u), add(add(low, end), 3.0))      # (v - u) / u
+        product = mul(rise, div(add(add(u, v), 2.0), add(u, 2.0)))
+    else:
+        for k in range(int(least)):
+            product = add(product, mul(div(q, add(low, float(k))), add(1.0, product)))
     return select(short, add(p, least), p), select(short, product, full_like(p, 0.0))
 
 
@@ -214,10 +222,8 @@ def _uniform(a: Array, b: Array, exponent: Array, excess: Array) -> Array:
 
 def _inside(a: Array, b: ArrayLike, x: Array, y: Array) -> Array:
     """Whether 0 < x, y <= 1 and 0 < a, b < inf."""
-    inside = bitwise_and(le(x, 1.0), le(y, 1.0))
-    for v in (a, b, x, y):
-        inside = bitwise_and(inside, bitwise_and(ge(v, least_normal(v)), lt(v, math.inf)))
-    return inside
+    inside = bitwise_and(lt(max(a, b), math.inf), le(max(x, y), 1.0))
+    return bitwise_and(inside, ge(min(min(a, b), min(x, y)), least_normal(x)))
 
 
 def _at_edges(a: Array, b: ArrayLike, x: Array, y: Array) -> Array:
@@ -231,11 +237,34 @@ def _at_edges(a: Array, b: ArrayLike, x: Array, y: Array) -> Array:
     return select(bitwise_and(legal, bitwise_not(bitwise_and(left, right))), value, nan)
 
 
+def _smaller_parameters(a: Array, b: Array, x: Array, y: Array) -> Sequence[Array]:
+    """a, b, x and y of nearly the same distribution, and the factor of its density, in float32.
+
+    From 2^120 on sums of parameters overflow and their inverses are 0. Where the other parameter is
+    large, too, all of the weight is at one number; where it is not, the larger one times the smaller
+    one of x and y has a gamma distribution.
+    """
+    one, scale = full_like(a, 1.0), full_like(a, 2.0 ** -12)
+    large, less = ge(max(a, b), 2.0 ** 120), lt(a, b)
+    both = bitwise_and(large, ge(min(a, b), 2.0 ** 72))
+    for_large, for_small = select(large, scale, one), select(both, scale, one)
+    near = select(less, x, y)
+    moved = bitwise_and(bitwise_xor(large, both), lt(near, 2.0 ** -20))
+    near = mul(near, 2.0 ** 12)
+    x = select(moved, select(less, near, sub(1.0, near)), x)
+    y = select(moved, select(less, sub(1.0, near), near), y)
+    factor = select(both, full_like(a, 2.0 ** 6), select(moved, full_like(a, 2.0 ** 12), one))
+    return (mul(a, select(less, for_small, for_large)), mul(b, select(less, for_large, for_small)),
+            x, y, factor)
+
+
 def beta_value(tol: float, a: Array, b: ArrayLike, x: Array, y: Array | None = None) -> Array:
     """I(a, b; x); y is 1 - x where that is known to more digits."""
     y = sub(1.0, x) if y is None else y
     inside = _inside(a, b, x, y)
     p, q, u, v = (select(inside, z, full_like(x, 0.5)) for z in (a, b, x, y))
+    if is_short(x):
+        p, q, u, v, _ = _smaller_parameters(p, q, u, v)
     uniform = ge(min(p, q), _UNIFORM[dtypes.finfo(typeof(x).dtype).bits])
     whole = add(add(p, q), 2.0)
     # Whether x is beyond (p+1) / (p+q+2), by the smaller of x and y.
@@ -245,23 +274,25 @@ def beta_value(tol: float, a: Array, b: ArrayLike, x: Array, y: Array | None = N
     close = bitwise_and(swap, le(q, 1.0))
     # Σ p (1-q)ₙ uⁿ / (n! (p+n)) = I p B / uᵖ, or that of I(q, p; v) without its first term
     half, one = full_like(x, 0.5), full_like(x, 1.0)
-    places = [select(close, k, l) for k, l in ((q, p), (p, q), (v, u))]
-    total = iterate(_series_step(tol), bitwise_and(bitwise_or(direct, close), inside),
-                    (one, select(close, full_like(x, 0.0), one)), places, _STEPS)[1]
+    by_series, places = bitwise_or(direct, close), [
+        select(swap, k, l) for k, l in ((q, p), (p, q), (v, u))]
+    series = Loop(_series_step(tol), bitwise_and(by_series, inside),
+                  (one, select(close, full_like(x, 0.0), one)), places)
+    go_on = bitwise_and(inside, bitwise_not(bitwise_or(uniform, by_series)))
+    series, fraction = iterate_either(
+        series, _fraction(tol, go_on, *places, select(swap, u, v)), _STEPS)
+    total = series[1]
     power = mul(total, exp(neg(mul(q, log1p(neg(select(direct, u, half)))))))
     r, s, w = (select(close, z, half) for z in (p, q, v))
     near_one = _near_one(r, s, w, total)
     exponent, excess = _exponent(p, q, u, v)
     expanded, (root, low, power_of_e) = _uniform(p, q, exponent, excess), _front(p, q, exponent)
-    p, q = select(swap, q, p), select(swap, p, q)
-    u, v = select(swap, v, u), select(swap, u, v)
-    go_on = bitwise_and(inside, bitwise_not(bitwise_or(uniform, bitwise_or(direct, close))))
-    factor = select(direct, div(power, p), reciprocal(_fraction(tol, go_on, p, q, u, v)))
+    factor = select(direct, div(power, p), reciprocal(fraction[2]))
     part = mul(mul(mul(root, exp(power_of_e)), factor), low)
     value = select(close, near_one, select(swap, sub(1.0, part), part))
     value = select(uniform, expanded, value)
     # The factor a of the density may underflow. The omitted terms have order a ln x.
-    value = select(lt(a, least_normal(a) ** 0.7), div(b, add(a, b)), value)
+    value = select(lt(a, least_normal(a) ** 0.7), reciprocal(add(div(a, b), 1.0)), value)
     return select(inside, value, _at_edges(a, b, x, y))
 
 
@@ -270,7 +301,9 @@ def _density(tol: float, a: Array, b: Array, x: Array) -> Array:
     inside = _inside(a, b, x, sub(1.0, x))
     half = full_like(x, 0.5)
     p, q, u = (select(inside, v, half) for v in (a, b, x))
-    v = sub(1.0, u)
+    v, factor = sub(1.0, u), None
+    if is_short(x):
+        p, q, u, v, factor = _smaller_parameters(p, q, u, v)
     # The power may underflow where the density does not: half of it for x, half for 1-x.
     root, low, whole = _front(p, q, _exponent(p, q, u, v)[0])
     half = exp(mul(0.5, whole))
@@ -279,6 +312,7 @@ def _density(tol: float, a: Array, b: Array, x: Array) -> Array:
         scale = select(lt(u, 2.0 ** -100), full_like(x, 2.0 ** -8), full_like(x, 1.0))
         near_zero, low = mul(half, scale), div(low, scale)
     value = mul(mul(mul(root, div(near_zero, u)), div(half, v)), low)
+    value = value if factor is None else mul(value, factor)
     zero, inf, nan = (full_like(x, c) for c in (0.0, math.inf, math.nan))
     edge = nan
     for end, own, other in ((0.0, a, b), (1.0, b, a)):

@@ -25,12 +25,12 @@ from ..bits import bitwise_and, bitwise_not, bitwise_or
 from ..comparison import eq, ge, gt, le, lt, select
 from ..creation import full_like
 from ..families import add, binary, match_shapes
-from ..transcendental import exp, expm1, log, log1p, pow, rsqrt, sqrt
+from ..transcendental import exp, expm1, log, log1p, pow, sqrt
 from .classical import digamma, erfc
 from .parameter_derivatives import bell, gamma_order, log_gamma_cumulants
 from .series import (
-    Computed, Step, enough, is_short, iterate, least_normal, log1p_minus, log1p_minus_near,
-    polynomial_in,
+    Computed, Loop, Step, enough, is_short, iterate_either, least_normal, log1p_minus,
+    log1p_minus_near, polynomial_in,
 )
 
 # η / μ as a power series in η, where η²/2 = μ - ln(1+μ): the coefficients d of Gil, Segura and
@@ -71,7 +71,7 @@ def rgamma1p(a: Array) -> Array:
     product = full_like(a, 1.0)
     for k in range(1, 17):
         product = select(ge(nearest, float(k)), mul(product, add(rest, float(k))), product)
-    return div(polynomial_in(rest, RGAMMA, 0.5), product)
+    return div(polynomial_in(rest, RGAMMA, 0.5, -0.5), product)
 
 
 def stirling(a: Array) -> Array:
@@ -110,16 +110,15 @@ def reduced_rgamma(a: Array) -> tuple[Array, Array]:
     """A factor of aᵃ e⁻ᵃ √(2π) / Γ(a+1), and the exponent of the other one, in float32 for a >= 0.
 
     Stirling's formula of Γ(a+5), without branches: (a/(a+5))ᵃ is a power of at most five units in
-    the exponent, so that large a cost no digits.
+    the exponent, so that large a cost no digits. With w = a+5, (a+1) (a+4) = a w + 4 and
+    (a+2) (a+3) = a w + 6.
     """
-    shift = 5
-    w = add(a, float(shift))
-    power = mul(a, log1p(div(float(shift), max(a, full_like(a, 1e-30)))))
-    correction = div(polynomial_in(reciprocal(mul(w, w)), STIRLING, shift ** -2), w)
-    product = rsqrt(w)
-    for k in range(1, shift):
-        product = mul(product, div(add(a, float(k)), w))
-    return product, sub(sub(float(shift), power), correction)
+    inverse = reciprocal(add(a, 5.0))
+    square, ratio = mul(inverse, inverse), mul(a, inverse)
+    power = mul(a, log1p(div(5.0, max(a, full_like(a, 1e-30)))))
+    correction = mul(polynomial_in(square, STIRLING, 1 / 25), inverse)
+    product = mul(add(ratio, mul(4.0, square)), add(ratio, mul(6.0, square)))
+    return mul(product, sqrt(inverse)), sub(sub(5.0, power), correction)
 
 
 def half_erfc(negative: Array, exponent: Array) -> tuple[Array, Array]:
@@ -206,13 +205,11 @@ def _series_step(tol: float, slope: bool) -> Step:
     return step
 
 
-def series(tol: float, where: Array, a: ArrayLike, x: ArrayLike, slope: bool = False
-           ) -> tuple[Array, Any]:
+def _series(tol: float, where: Array, a: Array, x: Array, slope: bool) -> Loop:
     """Σ xⁿ / ((a+1) ... (a+n)) and, if wanted, its derivative in a."""
     one, zero = full_like(a, 1.0), full_like(a, 0.0)
     state = (one, one, zero, zero) if slope else (one, one)
-    out = iterate(_series_step(tol, slope), where, state, (a, x), _STEPS)
-    return out[1], out[3] if slope else None
+    return Loop(_series_step(tol, slope), where, state, (a, x))
 
 
 def _fraction_step(tol: float, slope: bool) -> Step:
@@ -237,8 +234,7 @@ def _fraction_step(tol: float, slope: bool) -> Step:
     return step
 
 
-def fraction(tol: float, where: Array, a: ArrayLike, x: ArrayLike, slope: bool = False
-             ) -> tuple[Array, Any]:
+def _fraction(tol: float, where: Array, a: Array, x: Array, slope: bool) -> Loop:
     """The continued fraction by Lentz's algorithm (1976), and its derivative in a.
 
     1 where `where` fails, and for the largest a, for which the factor before it is 0.
@@ -251,8 +247,14 @@ def fraction(tol: float, where: Array, a: ArrayLike, x: ArrayLike, slope: bool =
     if slope:
         zero = full_like(a, 0.0)
         state = (*state, zero, mul(d, d), d)
-    out = iterate(_fraction_step(tol, slope), where, state, (a, x), _STEPS)
-    return out[2], mul(out[2], out[5]) if slope else None
+    return Loop(_fraction_step(tol, slope), where, state, (a, x))
+
+
+def _series_and_fraction(tol: float, by_series: Array, by_fraction: Array, a: Array, x: Array
+                         ) -> tuple[Array, Array]:
+    first, second = iterate_either(_series(tol, by_series, a, x, False),
+                                   _fraction(tol, by_fraction, a, x, False), _STEPS)
+    return first[1], second[2]
 
 
 class Uniform(NamedTuple):
@@ -348,8 +350,8 @@ def gamma_lower(tol: float, a: Array, x: Array) -> Array:
     exponent = minus_deviance(safe_a, safe_x) if is_short(a) else None
     d = power_density(safe_a, safe_a, safe_x, exponent)
     u = uniform(at.uniform, safe_a, safe_x, exponent)
-    by_series = mul(d, series(tol, at.series, safe_a, safe_x)[0])
-    by_fraction = sub(1.0, mul(mul(safe_a, d), fraction(tol, at.fraction, safe_a, safe_x)[0]))
+    total, fraction = _series_and_fraction(tol, at.series, at.fraction, safe_a, safe_x)
+    by_series, by_fraction = mul(d, total), sub(1.0, mul(mul(safe_a, d), fraction))
     value = select(at.uniform, sub(u.half_below, mul(u.scale, u.rest)),
                    select(at.fraction, by_fraction, by_series))
     return select(at.inner, value, _at_edges(a, x, 0.0, 1.0, False))
@@ -362,8 +364,8 @@ def gamma_upper(tol: float, a: Array, x: Array) -> Array:
     d = power_density(safe_a, safe_a, safe_x, exponent)
     u = uniform(at.uniform, safe_a, safe_x, exponent)
     plain = bitwise_and(at.series, bitwise_not(at.small))
-    by_series = sub(1.0, mul(d, series(tol, plain, safe_a, safe_x)[0]))
-    by_fraction = mul(mul(safe_a, d), fraction(tol, at.fraction, safe_a, safe_x)[0])
+    total, fraction = _series_and_fraction(tol, plain, at.fraction, safe_a, safe_x)
+    by_series, by_fraction = sub(1.0, mul(d, total)), mul(mul(safe_a, d), fraction)
     below = select(at.small, _small_upper(at.small, safe_a, safe_x), by_series)
     value = select(at.uniform, add(u.half_above, mul(u.scale, u.rest)),
                    select(at.fraction, by_fraction, below))
@@ -373,8 +375,9 @@ def gamma_upper(tol: float, a: Array, x: Array) -> Array:
 def _scaled_slope(tol: float, at: Where, a: Array, x: Array) -> tuple[Array, Array]:
     """-dP/da over D outside of the uniform region, and over `scale` inside; the expansion there."""
     u = uniform(at.uniform, a, x)
-    total, d_total = series(tol, at.series, a, x, slope=True)
-    value, d_value = fraction(tol, at.fraction, a, x, slope=True)
+    first, second = iterate_either(_series(tol, at.series, a, x, True),
+                                   _fraction(tol, at.fraction, a, x, True), _STEPS)
+    total, d_total, value, d_value = first[1], first[3], second[2], mul(second[2], second[5])
     distance = sub(log(x), digamma(add(a, 1.0)))
     by_series = neg(add(mul(distance, total), d_total))
     by_fraction = add(mul(add(mul(a, distance), 1.0), value), mul(a, d_value))

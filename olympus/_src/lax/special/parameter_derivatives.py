@@ -113,7 +113,7 @@ def _expm1_minus(x: Array) -> Array:
     """eˣ - 1 - x, without cancellation near 0."""
     near = lt(abs(x), 0.25)
     inside = select(near, x, full_like(x, 0.0))
-    series = polynomial_in(inside, [1.0 / math.factorial(k) for k in range(2, 14)], 0.25)
+    series = polynomial_in(inside, [1.0 / math.factorial(k) for k in range(2, 14)], 0.25, -0.25)
     return select(near, mul(mul(inside, inside), series), sub(expm1(x), x))
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Hashable, Sequence
-from typing import Unpack
+from typing import NamedTuple, Unpack
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from ...core.trace import typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
 from ..arithmetic import div, mul, sub
-from ..bits import bitwise_and
+from ..bits import bitwise_and, bitwise_or
 from ..comparison import ge, le, lt, select
 from ..convert import convert_element_type
 from ..creation import full_like
@@ -95,6 +95,40 @@ def iterate(step: Step, active: ArrayLike, state: Sequence[ArrayLike],
     return iterate_p.bind(active, *state, *constants, step=step, states=len(state), limit=limit)
 
 
+class Loop(NamedTuple):
+    """The arguments of `iterate` but for the limit."""
+
+    step: Step
+    active: Array
+    state: Sequence[Array]
+    constants: Sequence[Array]
+
+
+def iterate_either(first: Loop, second: Loop, limit: int
+                   ) -> tuple[Sequence[Array], Sequence[Array]]:
+    """The states after two loops of one type, of which an element takes at most one.
+
+    In float32 they are one loop, which has half of the kernels and, on GPUs, half of the waits. A
+    step of it takes as long as two, so CPUs keep both.
+    """
+    if not is_short(first.state[0]):
+        return iterate(*first, limit), iterate(*second, limit)
+    count, steps = len(first.state), (first.step, second.step)
+    shared = {id(x): x for x in (*first.constants, *second.constants)}
+    ours, theirs = ([list(shared).index(id(x)) for x in loop.constants] for loop in (first, second))
+
+    def step(i: Array, state: Sequence[Array], constants: Sequence[Array]
+             ) -> tuple[Array, Sequence[Array]]:
+        by_first, *values = constants
+        again, new = steps[0](i, state[:count], [values[k] for k in ours])
+        later, newer = steps[1](i, state[count:], [values[k] for k in theirs])
+        return select(by_first, again, later), [*new, *newer]
+
+    out = iterate(step, bitwise_or(first.active, second.active), [*first.state, *second.state],
+                  [first.active, *shared.values()], limit)
+    return out[:count], out[count:]
+
+
 def tolerance(dtype: DTypeLike, wide: DTypeLike = F64) -> float:
     """The relative size of the rest that a sum in `wide` may leave out for a result of `dtype`.
 
@@ -122,17 +156,34 @@ def enough(x: ArrayLike, coefficients: Sequence[float], within: float) -> Sequen
     In float32 the terms left out are together below 2^-28 of the first. Compilers of accelerators
     take a second for a thousand operations.
     """
-    if not is_short(x):
-        return coefficients
+    return _first_terms(coefficients, within) if is_short(x) else coefficients
+
+
+def _first_terms(coefficients: Sequence[float], within: float) -> Sequence[float]:
     count, rest = len(coefficients), 2.0 ** -28 * abs(coefficients[0])
     while count > 2 and rest >= (last := abs(coefficients[count - 1]) * within ** (count - 1)):
         count, rest = count - 1, rest - last
     return coefficients[:count]
 
 
-def polynomial_in(x: ArrayLike, coefficients: Sequence[float], within: float = math.inf) -> Array:
-    """Sum of coefficients[k] x**k, by Horner's rule; in float32 of those that are `enough`."""
-    coefficients = enough(x, coefficients, within)
+@memoize(64)
+def _economised(coefficients: tuple[float, ...], least: float, most: float) -> Sequence[float]:
+    """A polynomial of fewer terms within 2^-28 of the first one, in [least, most].
+
+    The last terms of its Chebyshev series are left out, which are less than those of its own.
+    """
+    whole = np.polynomial.Polynomial(coefficients)
+    series = whole.convert(domain=[least, most], kind=np.polynomial.Chebyshev)
+    scaled = [value / abs(coefficients[0]) for value in series.coef.tolist()]
+    short = series.truncate(len(_first_terms([1.0, *scaled[1:]], 1.0)))
+    return short.convert(domain=whole.domain, kind=np.polynomial.Polynomial).coef.tolist()
+
+
+def polynomial_in(x: ArrayLike, coefficients: Sequence[float], most: float = math.inf,
+                  least: float = 0.0) -> Array:
+    """Sum of coefficients[k] x**k, by Horner's rule; in float32 fewer terms, for x in a range."""
+    if most < math.inf and is_short(x):
+        coefficients = _economised(tuple(coefficients), least, most)
     total = add(mul(x, coefficients[-1]), coefficients[-2])
     for c in coefficients[-3::-1]:
         total = add(mul(x, total), c)

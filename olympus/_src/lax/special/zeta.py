@@ -18,9 +18,9 @@ from ...core.trace import typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
 from ...types.shape import bound_or, definitely_equal, less, minimum as smaller, static_int
-from ..arithmetic import div, floor, min as minimum, mul, neg, reciprocal, sub
-from ..bits import bitwise_and, shift_right_arithmetic, shift_right_logical
-from ..comparison import eq, ge, gt, lt, select
+from ..arithmetic import abs, div, floor, min as minimum, mul, neg, reciprocal, sub
+from ..bits import bitwise_and, bitwise_or, shift_right_arithmetic, shift_right_logical
+from ..comparison import eq, ge, gt, le, lt, select
 from ..convert import convert_element_type, convert_element_type_p
 from ..creation import full, full_like, iota
 from ..cumulative import cumprod
@@ -42,9 +42,20 @@ zeta_sum_p.jvp = None  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _zeta(tol: float, s: Array, q: Array) -> Array:
-    """For q < 0 and whole s by arguments above 0: XLA's sum begins too late for q < -5.
+    """For q < 0 and whole s by arguments above 0: XLA's sum begins too late for q < -5."""
+    if is_short(s):
+        return _short_zeta(s, q)
+    below, t, sign, over, near, far = _reflected(s, q)
+    total = zeta_of_positive(s, select(below, over, q))
+    total, = iterate(_reflection, below, (total,), (t, near, far, sign), 2)
+    return total
 
-    By its definition ζ(s, q) = ζ(s, q+n) + (-1)ˢ (ζ(s, 1-q-n) - ζ(s, 1-q)), with q + n in (0, 1).
+
+def _reflected(s: Array, q: Array) -> tuple[Array, Array, Array, Array, Array, Array]:
+    """Where ζ(s, q) is ζ(s, over) + (-1)ˢ (ζ(s, near) - ζ(s, far)), with operands above 0.
+
+    That is its definition for q < 0 and whole s: over = q + n and near = 1 - q - n are in (0, 1),
+    far is 1 - q. The results are where this is so, s, (-1)ˢ, over, near and far.
     """
     n, one = neg(floor(q)), full_like(q, 1.0)
     over = add(q, n)
@@ -54,10 +65,7 @@ def _zeta(tol: float, s: Array, q: Array) -> Array:
     t = select(below, s, full_like(s, 2.0))
     half = mul(t, 0.5)
     sign = select(eq(half, floor(half)), one, neg(one))
-    both = select(below, near, one), select(below, sub(1.0, q), one)
-    total = zeta_of_positive(s, select(below, over, q))
-    total, = iterate(_reflection, below, (total,), (t, *both, sign), 2)
-    return total
+    return below, t, sign, over, select(below, near, one), select(below, sub(1.0, q), one)
 
 
 def _reflection(i: Array, state: Sequence[Array], constants: Sequence[Array]
@@ -73,8 +81,6 @@ def zeta_of_positive(s: Array, q: Array) -> Array:
     """XLA's sum, and the limits where an operand is infinite."""
     inf, zero, one = (full_like(s, v) for v in (math.inf, 0.0, 1.0))
     value = zeta_sum_p.bind(s, q)
-    if is_short(s):
-        value = _with_small_terms(s, q, value)
     far = select(gt(q, 1.0), zero, select(eq(q, 1.0), one, inf))
     value = select(bitwise_and(eq(s, math.inf), gt(q, 0.0)), far, value)
     # Its terms overflow, where the first one is all of the sum that a number holds.
@@ -87,12 +93,42 @@ def zeta_of_positive(s: Array, q: Array) -> Array:
     return select(bitwise_and(eq(q, math.inf), gt(s, 1.0)), zero, value)
 
 
-def _with_small_terms(s: Array, q: Array, value: Array) -> Array:
-    """The sum where each term of it underflows, and the whole does not: q¹⁻ˢ (qˢ⁻¹ ζ(s, q))."""
-    lost = bitwise_and(bitwise_and(gt(s, 1.0), lt(s, math.inf)),
-                       bitwise_and(ge(q, 1.0), lt(q, math.inf)))
-    t, v = (select(lost, x, full_like(x, 2.0)) for x in (s, q))
-    return select(lost, mul(pow(v, sub(1.0, t)), div(scaled_zeta(t, v), v)), value)
+def _short_zeta(s: Array, q: Array) -> Array:
+    """`_zeta` in float32, where each term of XLA's sum may underflow that the whole does not."""
+    above, inf, one, nan = sub(s, 1.0), *(full_like(s, v) for v in (math.inf, 1.0, math.nan))
+    below, first, scaled, near, far = short_sums(s, q)
+    # w / (s-1) may overflow in the sum, whose other terms are lost from 2^60 on.
+    large = ge(first, 2.0 ** 60)
+    share = select(large, reciprocal(above), div(scaled, select(large, one, first)))
+    value = sub(add(mul(pow(first, neg(above)), share), near), far)
+    # Where an operand is infinite, where q <= 0, and where s is 1, the pole.
+    value = select(bitwise_and(eq(s, inf), eq(q, 1.0)), one, value)
+    half = mul(s, 0.5)
+    even = bitwise_and(eq(half, floor(half)), lt(abs(s), inf))
+    pole = bitwise_or(bitwise_and(eq(q, floor(q)), even), bitwise_and(eq(q, 0.0), gt(s, 1.0)))
+    real = bitwise_or(below, gt(q, 0.0))
+    value = select(bitwise_and(real, gt(s, 1.0)), value, nan)
+    value = select(bitwise_and(le(q, 0.0), pole), inf, value)
+    return select(eq(s, 1.0), inf, value)
+
+
+def short_sums(s: Array, q: Array) -> tuple[Array, Array, Array, Array, Array]:
+    """below, p, pˢ ζ(s, p), near and far in float32: ζ(s, q) is ζ(s, p) + near - far for s > 1.
+
+    For q > 0 p is q. Where `below` is true, for q < 0 and whole s, it is in (0, 1] and differs from
+    q by a whole number. Elsewhere it is 1.
+    """
+    below, t, sign, over, near, far = _reflected(s, q)
+    below = bitwise_and(below, lt(s, math.inf))
+    sums = [mul(sign, short_zeta_of(t, v, scaled_zeta(t, v))) for v in (near, far)]
+    near, far = [select(below, v, full_like(q, 0.0)) for v in sums]
+    first = select(below, over, select(gt(q, 0.0), q, full_like(q, 1.0)))
+    return below, first, scaled_zeta(s, first), near, far
+
+
+def short_zeta_of(s: Array, q: Array, scaled: Array) -> Array:
+    """ζ(s, q) for s >= 2 and q > 0, which may be a number where q⁻ˢ is none."""
+    return mul(pow(q, sub(1.0, s)), div(scaled, q))
 
 
 def _zeta_slope(tol: float, s: Array, q: Array, order: int) -> Array:
@@ -130,16 +166,28 @@ def _power(x: Array, k: int) -> Array:
 
 def scaled_zeta(s: Array, q: Array) -> Array:
     """qˢ ζ(s, q) for s > 1 and q > 0, which neither over- nor underflows."""
-    # In float32 the terms left out are below 6e-9 together, for all s and q.
-    terms, corrections = (5, 3) if is_short(s) else (_TERMS, len(_BERNOULLI))
-    total, w = full_like(s, 1.0), add(q, float(terms))
-    for n in range(1, terms):
-        total = add(total, exp(neg(mul(s, log1p(div(float(n), q))))))
-    tail, part = add(div(w, sub(s, 1.0)), 0.5), div(s, w)
+    # In float32 the terms left out are below 9e-9 together, for all s and q.
+    terms, corrections = (3, 5) if is_short(s) else (_TERMS, len(_BERNOULLI))
+    w, below = add(q, float(terms)), neg(s)
+    powers = [exp(mul(below, log1p(div(float(n), q)))) for n in range(1, terms + 1)]
+    total, factor = add(full_like(s, 1.0), functools.reduce(add, powers[:-1])), powers[-1]
+    tail = add(div(w, sub(s, 1.0)), 0.5)
+    if is_short(s):
+        # From s = 64 w on the tail is less than exp(-192): it must not overflow.
+        inverse = reciprocal(w)
+        shares = [minimum(mul(s, inverse), full_like(s, 64.0))]     # (s+k) / w
+        for _ in range(2 * corrections - 2):
+            shares.append(add(shares[-1], inverse))
+        part = full_like(s, _BERNOULLI[corrections - 1])
+        for k in range(corrections - 1, 0, -1):
+            pair = mul(shares[2 * k - 1], shares[2 * k])
+            part = add(mul(part, pair), _BERNOULLI[k - 1])
+        return add(total, mul(add(tail, mul(part, shares[0])), factor))
+    part = div(s, w)
     for k, coefficient in enumerate(_BERNOULLI[:corrections], 1):
         tail = add(tail, mul(coefficient, part))
         part = mul(part, mul(div(add(s, 2.0 * k - 1.0), w), div(add(s, 2.0 * k), w)))
-    return add(total, mul(tail, exp(neg(mul(s, log1p(div(float(terms), q)))))))
+    return add(total, mul(tail, factor))
 
 
 def _tail_slope(s: Array, w: Array, order: int) -> Array:

@@ -22,7 +22,7 @@ from ...lax.special.incomplete_gamma import (
     RGAMMA, STIRLING, igamma_p, igammac_p, rgamma1p, stirling,
 )
 from ...lax.special.series import enough, is_short, least_normal
-from ...lax.special.zeta import scaled_zeta, zeta_of_positive, zeta_p
+from ...lax.special.zeta import scaled_zeta, short_sums, short_zeta_of, zeta_of_positive, zeta_p
 from ...numpy.arithmetic import absolute, conjugate, imag, maximum, minimum, real
 from ...numpy.elementary import copysign, exp, floor, log, rint
 from ...numpy.joining import stack
@@ -415,7 +415,10 @@ def _short_polygamma(n: Array, x: Array) -> Array:
     inverse = 1.0 / w
     front = exp(inverse * horner(inverse * inverse, STIRLING[:4])) * (w ** -0.5)
     front = front * (_ROOT_TWICE_PI * math.exp(-3.0)) * (w / s) * (w / (s + 1.0)) * (w / (s + 2.0))
-    sums = where(positive, scaled_zeta(s, z), zeta_p.bind(s, outside(positive, x, 1.0)))
+    below, first, scaled, near, far = short_sums(s, outside(x == math.inf, x, 1.0))
+    pole = where(even(s) & whole(x), math.inf, math.nan)
+    sums = where(below, short_zeta_of(s, first, scaled) + near - far, pole)
+    sums = where(positive, scaled, sums)
     size = where(x == math.inf, 0.0, root * (front * sums) * root)
     # Subnormal numbers are 0, which XLA's sum gives no sign.
     size = where(absolute(x) < least_normal(x), math.inf, size)
