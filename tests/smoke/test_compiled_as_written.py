@@ -660,3 +660,108 @@ def test_a_product_of_products_is_multiplied_in_order():
     with olympus.enable_x64(True):
         found = olympus.jit(lambda x: lax.reduce_prod(x * 3.3e-93, (0,)))(x)
     assert found == 0
+
+
+def shifted(x):
+    """The elements, one place later; the first one stays."""
+    return x.at[1:].set(x[:-1])
+
+
+def write(x, new, *starts):
+    return lax.dynamic_update_slice(x, new, starts)
+
+
+LATER = np.int32([1, 1, 2, 3, 4, 5, 6, 7])      # 1, … 8 shifted
+# Functions of 0, … 7, and what they give.
+WRITES: dict[str, tuple[Callable[[Any], Any], Any]] = {
+    "a reshape": (lambda x: shifted(x + 1)[None], LATER[None]),
+    "a transposition": (lambda x: shifted((x + 1)[:, None]).T, LATER[None]),
+    "a broadcast": (lambda x: lax.broadcast_in_dim(shifted(x + 1), (1, 8), (1,)), LATER[None]),
+    "an argument": (lambda x: shifted(x)[None], LATER[None] - 1),
+    "a call": (lambda x: olympus.jit(shifted)(x + 1)[None], LATER[None]),
+    "a call that is given both": (lambda x: olympus.jit(lambda y, new: write(y, new, 1))(
+        x + 1, (x + 1)[:-1])[None], LATER[None]),
+    "a branch": (lambda x: lax.cond(x[0] == 0, lambda: shifted(x + 1)[None], lambda: x[None]),
+                 LATER[None]),
+    "a sum": (lambda x: x.at[1:].add(x[:-1])[None], [[0, 1, 3, 5, 7, 9, 11, 13]]),
+    "a product": (lambda x: (x + 1).at[1:].multiply((x + 1)[:-1])[None],
+                  [[1, 2, 6, 12, 20, 30, 42, 56]]),
+    "a number of its own": (lambda x: x.at[:4].set(x[:4] - x[2])[None],
+                            [[-2, -1, 0, 1, 4, 5, 6, 7]]),
+    "an exchange": (lambda x: x.at[:2].set(x[1::-1])[None], [[1, 0, 2, 3, 4, 5, 6, 7]]),
+    "elements at indices": (lambda x: write(x, x[onp.arange(7)], 1)[None], LATER[None] - 1),
+    "a computed start": (lambda x: write(x, lax.dynamic_slice(x, (x[2],), (4,)), x[3])[None],
+                         [[0, 1, 2, 2, 3, 4, 5, 7]]),
+    "a reshaped array": (lambda x: (lambda y: write(y[None], y[:-1][None], 0, 1))(x + 1),
+                         LATER[None]),
+    "rows": (lambda x: (lambda y: write(y.reshape(4, 2), y[:-2].reshape(3, 2), 1, 0))(x + 1),
+             [[1, 2], [1, 2], [3, 4], [5, 6]]),
+    "a loop": (lambda x: lax.fori_loop(0, 2, lambda _, y: shifted(y[0] + 1)[None], x[None]),
+               [[2, 2, 2, 3, 4, 5, 6, 7]]),
+    "a mapped row": (lambda x: olympus.vmap(lambda y: shifted(y)[None])(x[None] + 1),
+                     LATER[None, None]),
+    "a slope": (lambda x: olympus.grad(lambda y: (shifted(y * 2)[None] ** 2).sum())(
+        x.astype("float32")), [0, 8, 16, 24, 32, 40, 48, 0]),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_write_reads_no_element_that_it_has_written(name):
+    """XLA:CPU writes in place, and copies no array that it takes for another one, reshaped."""
+    f, expected = WRITES[name]
+    np.testing.assert_array_equal(olympus.jit(f)(onp.arange(8)), expected)
+
+
+@pytest.mark.parametrize(("i", "j"), [(9, 0), (3, 5), (9, 9), (-3, 0), (-3, 7), (6, -1)])
+@pytest.mark.parametrize("static", [True, False])
+def test_a_slice_of_a_slice_is_moved_inside_of_each(i, j, static):
+    def run(x, i, j):
+        return lax.dynamic_slice(lax.dynamic_slice(x, (i,), (4,)), (j,), (1,))
+
+    x, args = onp.arange(10), (i, j)
+    found = olympus.jit(lambda x: run(x, i, j))(x) if static else olympus.jit(run)(x, *args)
+    first, second = (min(max(k + n * (k < 0), 0), n - size)
+                     for k, n, size in ((i, 10, 4), (j, 4, 1)))
+    assert found == first + second
+
+
+@pytest.mark.parametrize(("dtype", "index"), [
+    ("uint8", 200), ("uint16", 40000), ("uint32", 2**31 + 5), ("uint8", 3)])
+@pytest.mark.parametrize("mode", ["clip", "fill"])
+def test_a_constant_index_is_no_negative_one(dtype, index, mode):
+    x, numbers = np.arange(50000), lax.GatherDimensionNumbers((), (0,), (0,))
+    found = olympus.jit(lambda x: lax.gather(
+        x, np.array([index], dtype), numbers, (1,), mode=mode, fill_value=-1))(x)
+    assert found == (index if index < 50000 else 49999 if mode == "clip" else -1)
+
+
+def test_what_is_cut_off_is_no_padding_of_a_window():
+    def run(x):
+        part = lax.pad(x, np.int32(0), [(0, 0, 1), (-1, 0, 0)])
+        return lax.reduce_window(part, np.int32(0), lax.add, (1, 2), (1, 1), [(0, 0), (1, 0)])
+
+    assert olympus.jit(run)(np.array([[669, -763]], "int32")) == -763
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_long_sums_of_windows_spread_axes_that_they_do_not_cross(axis):
+    x = np.arange(64 * 128, dtype="float32").reshape(64, 128)
+    sizes = (1, 2) if axis == 0 else (2, 1)
+    found = olympus.jit(lambda x: lax.reduce_window(
+        x, 0.0, lax.add, sizes, sizes, "VALID", base_dilation=sizes[::-1]))(x)
+    pairs = x[:, ::2] + x[:, 1::2] if axis == 0 else x[::2] + x[1::2]
+    expected = np.zeros([n * size - size + 1 for n, size in zip(pairs.shape, sizes[::-1])])
+    expected[(slice(None, None, 2), slice(None)) if axis == 0 else np.s_[:, ::2]] = pairs
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("axes", [(3,), (0, 2, 4, 6), (1, 2), tuple(range(8)), (7,)])
+@pytest.mark.parametrize("name", ["sum", "max", "prod"])
+def test_reductions_of_many_axes_have_few_of_them(name, axes):
+    """The sum of a product that has seven axes, one of them of size 1, ends the process."""
+    x = np.random.default_rng(0).integers(-2, 3, (2, 1, 3, 2, 1, 2, 2, 3)).astype("float32")
+    f = olympus.jit(lambda x: getattr(onp, name)(x, axes))
+    text = f.lower(x).as_text()
+    operands = re.findall(r"stablehlo.reduce\(%\S+ .*\) .* : \(tensor<([\dx]*)", text)
+    assert operands and all(shape.count("x") <= 6 for shape in operands)
+    np.testing.assert_allclose(f(x), getattr(np, name)(x, axis=axes))

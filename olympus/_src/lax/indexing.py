@@ -11,6 +11,7 @@ operand axis `start_index_map[k]`. vmap pairs an axis of the operand with one of
 from __future__ import annotations
 
 import enum
+import itertools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
@@ -127,6 +128,7 @@ _MODES = {"clip": GatherScatterMode.CLIP, "fill": GatherScatterMode.FILL_OR_DROP
 CLIP, FILL, PROMISE, ONE_HOT = GatherScatterMode
 # How many numbers of 16 bits may be added to an element each by itself, where the array is large.
 FEW = 16
+_updates: Any = lazy_module("olympus._src.lax.kernels.updates")
 BOOL, _I32, _U32 = map(dtypes.as_dtype, ("bool", "int32", "uint32"))
 
 
@@ -147,6 +149,19 @@ def _per_component(b: Builder, values: Dims, index: ShapedArray) -> IrValue:
 
 
 # Gather -----------------------------------------------------------------------------------------
+
+
+def _as_signed(b: Builder, indices: IrValue, dn: GatherDimensionNumbers, slice_sizes: Dims
+               ) -> IrValue:
+    """The starts as signed integers: XLA takes unsigned constants for signed ones."""
+    shape, index = b.avals_in[0].shape, b.avals_in[1]
+    if dtypes.scalar_kind(index.dtype) != "u":
+        return indices
+    if dtypes.iinfo(index.dtype).bits >= 32:
+        last = _last_inside(shape, slice_sizes, dn.start_index_map, index.dtype)
+        indices = b.op("stablehlo.minimum", [indices, _per_component(b, last, index)], None, index)
+    wide = exceeds(largest(shape), int(dtypes.iinfo(_I32).max))
+    return b.convert(indices, index.update(dtype=dtypes.as_dtype("int64") if wide else _I32))
 
 
 class Gather(Physical):
@@ -223,7 +238,8 @@ class Gather(Physical):
             start_indices_batching_dims=dn.start_indices_batching_dims,
             start_index_map=dn.start_index_map)
         last = b.avals_in[1].ndim - 1
-        out = b.op("stablehlo.gather", [x, indices], {      # it clips starts by itself
+        starts = _as_signed(b, indices, dn, slice_sizes)
+        out = b.op("stablehlo.gather", [x, starts], {       # it clips starts by itself
             "dimension_numbers": b.attr(f"#stablehlo.gather<{fields}, index_vector_dim = {last}>"),
             "slice_sizes": b.i64s(slice_sizes),
             "indices_are_sorted": b.attr("true" if indices_are_sorted else "false")})
@@ -445,7 +461,7 @@ def take_along(x: ArrayLike, indices: ArrayLike, axis: int) -> Array:
 class Scatter(Physical):
     """Windows of `updates` written at `indices`: the last written stays. Base of the others."""
 
-    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.updates"), 512
+    kernels, kernels_from = _updates, 512
     spread = staticmethod(tags.scatter)
     memory = staticmethod(tags.in_memory_of_first)
     settled_by = "x.at[…].set(…, out_sharding=…)"
@@ -600,6 +616,10 @@ def emit_scatter(b: Builder, xs: Sequence[IrValue], indices: IrValue, updates: S
         last = _last_inside(operand.shape, window, dn.scatter_dims_to_operand_dims, index.dtype)
         indices = b.op("stablehlo.clamp", [b.full(index, 0), indices,
                                            _per_component(b, last, index)], None, index)
+    behind, updates = False, [*updates]
+    for i, j in itertools.product(range(len(xs)), range(len(xs))):
+        updates[j], another = _updates.apart(b, xs[i], updates[j])
+        behind = behind or another
     fields = _fields(
         update_window_dims=dn.update_window_dims, inserted_window_dims=dn.inserted_window_dims,
         input_batching_dims=dn.operand_batching_dims,
@@ -612,7 +632,8 @@ def emit_scatter(b: Builder, xs: Sequence[IrValue], indices: IrValue, updates: S
         "unique_indices": b.attr("true" if unique_indices else "false")},
         [x.type for x in xs], regions=1)
     b.region(op, 0, [b.type(make_aval((), operand.dtype))] * (2 * len(xs)), combine)
-    return list(op.results)
+    return list(op.results if not behind else b.ops(
+        "stablehlo.optimization_barrier", op.results, None, [x.type for x in xs]).results)
 
 
 class ScatterAdd(Scatter):

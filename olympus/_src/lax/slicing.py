@@ -11,13 +11,14 @@ from ..base.typing import Array, ArrayLike, DType, IrValue, Params, Shape
 from ..base.util import lazy_module
 from ..core import reuse, tags
 from ..core.facts import Indexed, Shapes
+from ..core.ir import Atom, Literal
 from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Tangent, linear_jvp
 from ..core.trace import is_array, is_literal, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import (
-    SymbolicDim, canonical_axes, canonical_axis, canonical_shape, definitely_equal, extent,
-    front_axis, known_less, largest, less, prod, sequence, static_int, strided_size,
+    DimSize, SymbolicDim, canonical_axes, canonical_axis, canonical_shape, definitely_equal, extent,
+    front_axis, is_static, known_less, largest, less, prod, sequence, static_int, strided_size,
 )
 from . import families
 from .arithmetic import rem
@@ -223,9 +224,23 @@ class Pad(Primitive):
     def lower(self, b: Builder, x: IrValue, value: IrValue, *, padding_config: PaddingConfig
               ) -> IrValue:
         low, high, interior = zip(*padding_config, strict=True) if padding_config else ((), (), ())
-        return b.op("stablehlo.pad", [x, value], {
-            "edge_padding_low": b.i64s(low), "edge_padding_high": b.i64s(high),
-            "interior_padding": b.i64s(interior)})
+        out = b.avals_out[0]
+        if not is_static((*low, *high, *out.shape)) or not any(less(n, 0) for n in (*low, *high)):
+            return b.op("stablehlo.pad", [x, value], {
+                "edge_padding_low": b.i64s(low), "edge_padding_high": b.i64s(high),
+                "interior_padding": b.i64s(interior)})
+        # jaxlib 0.10.2 adds up what is cut off and the padding of a window that follows.
+        starts, ends = ([-n if less(n, 0) else 0 for n in edge] for edge in (low, high))
+        low, high = ([n + i for n, i in zip(edge, more, strict=True)]
+                     for edge, more in ((low, starts), (high, ends)))
+        if any((*low, *high, *interior)):
+            shape = [n + i + j for n, i, j in zip(out.shape, starts, ends, strict=True)]
+            x = b.op("stablehlo.pad", [x, value], {
+                "edge_padding_low": b.i64s(low), "edge_padding_high": b.i64s(high),
+                "interior_padding": b.i64s(interior)}, out.update(shape=tuple(shape)))
+        return b.op("stablehlo.slice", [x], {
+            "start_indices": b.i64s(starts), "strides": b.i64s([1] * len(starts)),
+            "limit_indices": b.i64s([i + n for i, n in zip(starts, out.shape, strict=True)])})
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *,
             padding_config: PaddingConfig) -> tuple[Array, Tangent]:
@@ -493,7 +508,11 @@ class DynamicSlice(Physical):
         return {"slice_sizes": (*slice_sizes, *element)}
 
     def emit(self, b: Builder, x: IrValue, *starts: IrValue, slice_sizes: Dims) -> IrValue:
-        return b.op("stablehlo.dynamic_slice", [x, *_padded_starts(b, starts, len(slice_sizes), 1)],
+        # XLA (jaxlib 0.10.2) adds up the starts of a slice and of one that it reads before it moves
+        # them inside.
+        inside = [_moved_inside(b, start, given, n, size) for start, given, n, size in zip(
+            starts, b.eqn.invars[1:], b.avals_in[0].shape, slice_sizes, strict=False)]
+        return b.op("stablehlo.dynamic_slice", [x, *_padded_starts(b, inside, len(slice_sizes), 1)],
                     {"slice_sizes": b.i64s(slice_sizes)})
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, slice_sizes: Dims
@@ -549,7 +568,9 @@ class DynamicUpdateSlice(Physical):
 
     def emit(self, b: Builder, x: IrValue, update: IrValue, *starts: IrValue) -> IrValue:
         padded = _padded_starts(b, starts, b.avals_in[0].ndim, 2)
-        return b.op("stablehlo.dynamic_update_slice", [x, update, *padded])
+        update, behind = self.kernels.apart(b, x, update, padded)
+        out = b.op("stablehlo.dynamic_update_slice", [x, update, *padded])
+        return b.ops("stablehlo.optimization_barrier", [out]).results[0] if behind else out
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, Tangent]:
         x, update, *starts = primals
@@ -590,6 +611,20 @@ def _check_starts(name: str, x: ShapedArray, starts: Sequence[ShapedArray]) -> N
            for s in starts):
         raise TypeError(f"{name}: start indices {', '.join(map(str, starts))} given; integer "
                         "scalars of one dtype are required; convert them with astype.")
+
+
+def _moved_inside(b: Builder, start: IrValue, atom: Atom, n: DimSize, size: DimSize) -> IrValue:
+    """A start such that a window of `size` elements is within an axis of `n`."""
+    dtype = b.avals_in[1].dtype
+    if not is_static((n, size)):
+        return start
+    last = min(n - size, int(dtypes.iinfo(dtype).max))
+    if type(atom) is Literal:
+        return b.scalar(min(max(int(atom.raw), 0), last), dtype)
+    if last == 0:
+        return b.scalar(0, dtype)
+    return b.op("stablehlo.clamp", [b.scalar(0, dtype), start, b.scalar(last, dtype)], None,
+                make_aval((), dtype))
 
 
 def _padded_starts(b: Builder, starts: Sequence[IrValue], ndim: int, first: int) -> list[IrValue]:

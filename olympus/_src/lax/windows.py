@@ -158,6 +158,18 @@ def emit_windows(b: Builder, xs: Sequence[IrValue], inits: Sequence[IrValue],
                             window_dimensions=window_dimensions, window_strides=window_strides,
                             padding=((0, 0),) * aval.ndim, base_dilation=(1,) * aval.ndim,
                             window_dilation=window_dilation)
+    apart = tuple([base if size == 1 else 1 for base, size in zip(
+        base_dilation, window_dimensions, strict=True)])
+    if b.module.platform in (None, "cpu") and max(apart, default=1) > 1:
+        # XLA:CPU hands long sums to a library, which is not given the dilation of these axes.
+        xs, aval = _padded(b, xs, inits, avals, ((0, 0),) * len(apart), apart)
+        # Without a barrier the elements between become dilation again.
+        xs = b.ops("stablehlo.optimization_barrier", xs, None, [x.type for x in xs]).results
+        return emit_windows(b, xs, inits, [aval.update(dtype=a.dtype) for a in avals], combine,
+                            window_dimensions=window_dimensions, window_strides=window_strides,
+                            padding=padding, window_dilation=window_dilation,
+                            base_dilation=tuple([base // spread for base, spread in zip(
+                                base_dilation, apart, strict=True)]))
     # Cutting into dilated elements may leave some of the room between two.
     cuts = [[max(-(pad // base), 0) for pad in pair]
             for pair, base in zip(padding, base_dilation, strict=True)]

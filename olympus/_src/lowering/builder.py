@@ -48,6 +48,9 @@ INT32 = dtypes.as_dtype("int32")
 # The operations whose regions are programs on arrays; other regions combine or compare elements.
 _CONTROL = frozenset(("sdy.manual_computation", "stablehlo.case", "stablehlo.while"))
 _NONE: Any = None, (), (), None, ()     # no further `Fences`
+# XLA:CPU (jaxlib 0.10.2) hands sums, and sums of products, to a library that writes outside of its
+# buffers if they have more axes and one of size 1.
+MOST_AXES = 6
 DEEPEST = 64    # nested calls; at 190 the stacks of XLA's threads overflow
 
 _fences: Any = lazy_module("olympus._src.lowering.fences")      # when the first program is lowered
@@ -133,6 +136,16 @@ class Builder(Emitter):
 
         An equal reduction is cloned, at a third of the cost; so its region has no source line.
         """
+        if out.ndim + len(axes) > MOST_AXES and self.block.sizes is None and (
+                self.module.platform in (None, "cpu")):
+            x, shape, axes = self.merged_axes(x, out.dtype, axes)
+            while len(shape) > MOST_AXES:
+                axis = axes.pop()
+                shape = (*shape[:axis], *shape[axis + 1:])
+                x = self.reduce_by(combiner, x, init, [axis], out.update(shape=shape), body)
+            kept = tuple([n for d, n in enumerate(shape) if d not in axes])
+            return self.op("stablehlo.reshape", [self.reduce_by(
+                combiner, x, init, axes, out.update(shape=kept), body)], None, out)
         module, block, start = self.module, self.block, self.scalar(init, out.dtype)
         # With marks, which would be cloned, there is no key.
         plain = block.sizes is None and self.marks is None

@@ -20,7 +20,7 @@ from ..base.util import lazy_module
 from ..core.ir import Var
 from ..types import dtypes
 from ..types.avals import Aval, ShapedArray, make_aval, physical_aval
-from ..types.shape import SymbolicDim
+from ..types.shape import SymbolicDim, definitely_equal
 from . import dimensions
 from .attributes import (
     Attributes, Body, DotNumbers, Number, attr, constant_attr, dot_numbers, element_type, i64s,
@@ -32,6 +32,7 @@ from .platforms import PlatformOpen
 
 BOOL = dtypes.as_dtype(bool)
 OWN: Any = object()
+Dims = tuple[int, ...]
 
 _known_numbers: Any = lazy_module("olympus._src.lowering.known_numbers")     # for fences
 
@@ -351,6 +352,23 @@ class Emitter:
                 values[i] = (known[0] if known is not None else
                              self.broadcast(xs[i], a.update(shape=shape), ()))
         return values
+
+    def merged_axes(self, x: IrValue, dtype: DType, axes: Sequence[int]
+                    ) -> tuple[IrValue, Dims, list[int]]:
+        """The operand of a reduction whose axes side by side are one, its shape, and those of
+        `axes`, behind a barrier: XLA would look through the reshape.
+        """
+        sizes, merged, last = list[int](), list[int](), None
+        for d, n in enumerate(mlir.ir.RankedTensorType(x.type).shape):
+            if sizes and (merged or d not in axes) and definitely_equal(n, 1):
+                continue
+            if last is (last := d in axes):
+                sizes[-1] *= n
+            else:
+                merged += [len(sizes)] * last
+                sizes.append(n)
+        flat = self.op("stablehlo.reshape", [x], None, make_aval(tuple(sizes), dtype))
+        return self._barrier(flat), tuple(sizes), merged
 
     def convert(self, x: IrValue, aval: ShapedArray) -> IrValue:
         """stablehlo.convert to an aval."""

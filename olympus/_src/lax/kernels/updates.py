@@ -3,10 +3,15 @@
 XLA:CPU (0.10.2, 0.12.0.1) fuses what computes the update into the operation that writes it. Where
 that reads the array elsewhere than it writes, the array is copied, and read and written element by
 element, so the update is put in memory first.
+
+If a reshape reads the result, or made the array, XLA:CPU does not see that both are one array, and
+leaves out the copy: the update reads what it has overwritten (openxla/xla#49176). `conflict` finds
+these updates, of any size. A barrier behind the result keeps readers' reshapes from it, at no cost.
 """
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Hashable, Sequence
 
 import numpy as np
@@ -23,8 +28,8 @@ from ..slicing import dynamic_update_slice_p
 
 # Found with tools/kernel_table.py: of fewer elements, or a smaller part, a copy takes as long.
 LEAST, PART = 512, 2
-# Operations that are looked at, backwards from the update.
-MOST = 400
+# Operations that are looked at, backwards from the update: for speed, and for a conflict.
+MOST, FEW = 400, 100
 # What XLA fuses: operations that move elements, and those that do not. Others have their results in
 # memory, and before them nothing is looked for.
 MOVES = frozenset(f"stablehlo.{name}" for name in (
@@ -37,6 +42,129 @@ STAYS = frozenset(f"stablehlo.{name}" for name in (
     "not", "optimization_barrier", "or", "power", "real", "remainder", "round_nearest_afz",
     "round_nearest_even", "rsqrt", "select", "shift_left", "shift_right_arithmetic",
     "shift_right_logical", "sign", "sine", "sqrt", "subtract", "tan", "tanh", "xor"))
+# Operations that leave their results in memory.
+STORED = frozenset(f"stablehlo.{name}" for name in (
+    "all_gather", "all_reduce", "all_to_all", "case", "cholesky", "collective_broadcast",
+    "collective_permute", "convolution", "custom_call", "fft", "if", "infeed", "reduce_scatter",
+    "rng_bit_generator", "scatter", "select_and_scatter", "sort", "triangular_solve", "while"))
+# Operations whose results may be their operand's memory.
+RESHAPES = frozenset(f"stablehlo.{name}" for name in (
+    "bitcast_convert", "broadcast_in_dim", "optimization_barrier", "reshape", "transpose"))
+
+
+class Conflict(enum.Enum):
+    """How an update may come to read what it has overwritten, and what prevents that."""
+
+    NONE = enum.auto()
+    BY_READERS = enum.auto()    # a barrier behind the result
+    BY_SOURCES = enum.auto()    # the update in memory
+
+
+def apart(b: Builder, x: IrValue, update: IrValue, starts: Sequence[IrValue] = ()
+          ) -> tuple[IrValue, bool]:
+    """An update that XLA:CPU may write into `x`, and whether a barrier must follow the result."""
+    if b.module.platform not in (None, "cpu"):
+        return update, False
+    found = conflict(b, x, update, starts)
+    if found is Conflict.BY_SOURCES and b.module.keeps_calls:
+        return b.kept([update])[0], False
+    return update, found is not Conflict.NONE
+
+
+def conflict(b: Builder, x: IrValue, update: IrValue, starts: Sequence[IrValue]) -> Conflict:
+    """Whether an update reads the array that it may replace in place, elsewhere than it writes."""
+    if isinstance(update.owner, mlir.ir.Block) and not _is_callee(b, update.owner):
+        return Conflict.NONE
+    sources, written = _sources(b, x), _written(b, starts, ())
+    # XLA makes one of equal operations; those of one name and type may be equal.
+    alike = {_kind(v) for v, _ in sources}
+    seen = set[Hashable]()
+    pending: list[tuple[IrValue, bool, tuple[IrOperation, ...]]] = [(update, False, ())]
+    while pending:
+        value, moved, calls = key = pending.pop()
+        if not calls and value == x:
+            if moved:
+                return Conflict.BY_SOURCES if _is_reshaped(b, x) else Conflict.BY_READERS
+            continue
+        if (value, calls) in sources or len(seen) > FEW or moved and _kind(value) in alike:
+            return Conflict.BY_SOURCES if (value, calls) in sources or _is_reshaped(b, x) else (
+                Conflict.BY_READERS)
+        if key in seen:
+            continue
+        seen.add(key)
+        op = value.owner
+        if isinstance(op, mlir.ir.Block):
+            if calls:
+                number = mlir.ir.BlockArgument(value).arg_number
+                pending.append((calls[-1].operands[number], moved, calls[:-1]))
+            elif _is_callee(b, op):     # the caller may compute it from `x`
+                return Conflict.BY_SOURCES
+        elif op.name == "func.call":
+            if "mhlo.frontend_attributes" not in op.attributes:
+                pending += [(v, moved, (*calls, op)) for v in _returned(b, op, value)]
+        elif op.name not in STORED:
+            here = op.name in STAYS or not calls and op.name == "stablehlo.slice" and (
+                op.operands[0] == x and _starts(op) == written)
+            pending += [(v, moved or not here, calls) for v in op.operands]
+    return Conflict.NONE
+
+
+def _kind(value: IrValue) -> Hashable:
+    op = value.owner
+    return value if isinstance(op, mlir.ir.Block) else (op.name, value.type)
+
+
+def _sources(b: Builder, x: IrValue) -> set[tuple[IrValue, tuple[IrOperation, ...]]]:
+    """The values whose memory a value may be, with the calls within which they are."""
+    calls: tuple[IrOperation, ...] = ()
+    sources: set[tuple[IrValue, tuple[IrOperation, ...]]] = {(x, calls)}
+    while len(sources) < FEW:
+        op = x.owner
+        if isinstance(op, mlir.ir.Block):
+            if not calls:
+                break
+            x, calls = calls[-1].operands[mlir.ir.BlockArgument(x).arg_number], calls[:-1]
+        elif op.name in RESHAPES:
+            x = op.operands[mlir.ir.OpResult(x).result_number]
+        elif op.name == "func.call" and "mhlo.frontend_attributes" not in op.attributes:
+            (x,), calls = _returned(b, op, x), (*calls, op)
+        else:
+            break
+        sources.add((x, calls))
+    return sources
+
+
+def _is_reshaped(b: Builder, x: IrValue) -> bool:
+    """Whether XLA may take a value for a reshaped one, also by moving the reshape of an operand."""
+    seen = set[Hashable]()
+    pending: list[tuple[IrValue, tuple[IrOperation, ...]]] = [(x, ())]
+    while pending:
+        value, calls = key = pending.pop()
+        if key in seen:
+            continue
+        seen.add(key)
+        op = value.owner
+        if len(seen) > FEW:
+            return True
+        if isinstance(op, mlir.ir.Block):
+            if calls:
+                number = mlir.ir.BlockArgument(value).arg_number
+                pending.append((calls[-1].operands[number], calls[:-1]))
+            elif _is_callee(b, op):
+                return True
+        elif op.name in RESHAPES and mlir.ir.RankedTensorType(op.operands[0].type).rank:
+            return True
+        elif op.name == "func.call" and "mhlo.frontend_attributes" not in op.attributes:
+            pending += [(v, (*calls, op)) for v in _returned(b, op, value)]
+        elif op.name in STAYS:
+            pending += [(v, calls) for v in op.operands]
+    return False
+
+
+def _is_callee(b: Builder, block: mlir.ir.Block) -> bool:
+    """Whether a block is the body of a function that others call."""
+    op = block.owner.operation
+    return op.name == "func.func" and mlir.ir.StringAttr(op.attributes["sym_name"]).value != "main"
 
 
 def _is_large(b: Builder, *xs: IrValue) -> bool:
