@@ -179,7 +179,7 @@ WRAPPERS = {
     "jit(vmap(checkpoint(jit)))": lambda f: jit(_every(checkpoint(jit(f)))),
 }
 
-# Of functions whose first output, an array like the shared value, goes through a loop twice.
+# The first output, an array like the shared value, goes through a loop twice.
 LOOPS = {
     "scan": lambda f: _every(lambda x, y: lax.scan(
         lambda c, _: (_first(f, x, c), None), y, None, length=2)[0]),
