@@ -32,7 +32,7 @@ def make_cpu_client(num_devices: int | None = None, **options: object) -> object
         counts = re.findall(_DEVICE_COUNT, os.environ.get("XLA_FLAGS", ""))
         num_devices = int(counts[-1]) if counts else 1
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    # XLA reads these variables when it makes its thread pools.
+    # XLA reads these when it makes its pools, then.
     threads_given = "NPROC" in os.environ or "PJRT_NPROC" in os.environ
     if threads_given or num_devices == 1 or 4 * num_devices <= (cores or 1):
         return make()

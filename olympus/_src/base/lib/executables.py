@@ -59,7 +59,7 @@ def _cpu_options() -> bytes:
     if _SMALL_LOOP_OPTION in own:
         return own
     entry = _field(1, _SMALL_LOOP_OPTION) + _field(2, str(SMALL_LOOP).encode())
-    # Messages one after another become one, and so do nested ones.
+    # Messages behind each other are one, and so are those within them.
     return own + _field(3, _field(3, _field(500, entry)))
 
 
