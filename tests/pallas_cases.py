@@ -116,7 +116,7 @@ def case_a_copy_that_not_all_devices_start_is_refused():
             assert "pallas_cases.py:" in text and "start it outside" in text
     error(NotImplementedError, "depends on the device",     # types see it, too
           lambda: mapped(functools.partial(one, decide=later), check_vma=False)(X))
-    # So does what it has of the data, also through references.
+    # Values computed from the data vary, too, also through references.
     def by_data(x, o, sent, received):
         o[...] = x[...] * 2
         pl.when(o[0, 1] > 6)(lambda: pltpu.async_remote_copy(x, o, sent, received, (0,)).wait())

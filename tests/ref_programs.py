@@ -31,7 +31,7 @@ MASK = np.array([True, False, True, True])
 WEIGHTS = np.array([0.3, -1.0, 0.5, 0.8], np.float32)
 OUTSIDE = np.array([0.5, -0.25, 1.5, 0.75], np.float32)
 
-# An index of [4], by name: what it is, given a traced int; whether the values may be a vector.
+# Indices of [4], by name: the index, given a traced int; whether the values may be a vector.
 INDICES: dict[str, tuple[Callable[[Any], Any], bool]] = {
     "all": (lambda i: Ellipsis, True), "int": (lambda i: 1, False), "last": (lambda i: -1, False),
     "slice": (lambda i: slice(1, 3), False), "strided": (lambda i: slice(None, None, 2), False),

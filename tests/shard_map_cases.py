@@ -441,7 +441,7 @@ def case_sums_go_in_and_out():
                 assert str(olympus.typeof(gradient)) == "float32[4,3]{U:x}"
                 close(summed(gradient), want)
                 close(olympus.reshard(gradient, P()), want)
-        # Types say nothing: what is scattered, and what is taken for terms, has these derivatives.
+        # Without check_vma types say nothing: scattered values and terms have these derivatives.
         scatter = olympus.shard_map(lambda t: lax.psum_scatter(t, "x", tiled=True), out_specs=P(
             "x"), in_specs=P(unreduced={"x"}), check_vma=False)
         weights = onp.arange(4.0)
@@ -633,7 +633,7 @@ def case_rules_get_each_device_cotangents_as_a_loop_over_the_devices_does():
                                   wanted):
                 np.testing.assert_allclose(have, want, rtol=1e-5, err_msg=name)
 
-    # Of a sum over devices all have one value, with one cotangent.
+    # All devices have one value of a sum over them, with one cotangent.
     total_of = vjp_of(lambda x: lax.psum(x, "x"), lambda x: (lax.psum(x, "x"), None),
                       lambda _, ct: (ct,))
     for f in (total_of, olympus.jit(total_of)):

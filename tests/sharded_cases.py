@@ -769,7 +769,7 @@ def case_values_that_devices_hold_terms_of():
             assert all(part.any() for part in firsts[1:4])
             assert not any(part.any() for part in firsts[4:])
             assert "unreduced" in str(terms)
-        # Terms that differ from device to device, of which none is 0.
+        # Terms that differ from device to device; none is 0.
         terms = olympus.make_array_from_single_device_arrays(
             (4, 4), there, [s.data + 1 for s in terms.addressable_shards])
         for where in (NamedSharding(mesh, P()), NamedSharding(mesh, P("y")),

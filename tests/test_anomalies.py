@@ -160,7 +160,7 @@ def test_the_digest_of_jaxlib_is_right_whatever_fails(tmp_path, monkeypatch):
     for found in entries.sweep(digest):
         found.check()
         assert found.error is not None or found.result == right
-        # What was written is what was made, or it is made again.
+        # The entry on disk is the new digest, or the next process computes it again.
         assert digest() == digest() == right, found
         age(entries.folder)
         entries.directory.put("next", NEW, 1.0)

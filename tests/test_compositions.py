@@ -235,7 +235,8 @@ def compositions(length: int) -> list[tuple[str, ...]]:
     return list(itertools.product(TRANSFORMS, repeat=length))
 
 
-COMPOSITIONS = [*compositions(1), *compositions(2), *compositions(3)]
+COMPOSITIONS = [*compositions(1), *compositions(2), *[
+    pytest.param(names, marks=pytest.mark.slow) for names in compositions(3)]]
 
 
 @pytest.mark.parametrize("names", COMPOSITIONS, ids="-".join)

@@ -469,7 +469,7 @@ def test_a_branch_that_is_not_taken_has_no_part_in_derivatives(name):
         np.testing.assert_allclose(jac(fun, 1)(AT, w), by_w, rtol=1e-5)
     found = olympus.hessian(lambda x: fun(x, w).sum())(AT)
     np.testing.assert_allclose(found, np.diag(curves), rtol=1e-5)
-    # No element takes the others: neither the elements nor what they share hear of them.
+    # No element takes the other branches: they have no part in derivatives.
     only = np.zeros(5, int)
     slope = grad(lambda w: vmap(lambda i, x: lax.switch(
         i, [lambda f=f: f(onp, x, w) for f in SWITCHED]))(only, AT).sum())(w)

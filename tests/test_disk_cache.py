@@ -380,7 +380,7 @@ def test_contents_are_checked(cache):
         assert cache.run() == (0, 1)
         cache.run(lambda x: x * 7, X * 7)
         other = next(e for e in cache.entries() if e != entry)
-        # As if both were one program to the key.
+        # As if both programs had one key.
         directory, (key, from_key) = disk_cache.current(), [
             e.name.removesuffix("-cache") for e in (entry, other)]
         data, seconds = directory.get(from_key)

@@ -106,7 +106,7 @@ def test_what_follows_a_recorded_write_is_recorded():
     assert split(fun, [False, True, False], X, X, CELL) == (["read", "sin"], ["write", "read"])
     assert split(lambda x, y, c: (read(y, c), write(x, c), onp.sin(x)), [False, True, False],
                  X, X, CELL) == (["sin"], ["read", "write"])
-    # Another cell is nobody's business, and neither are calls of which a part may go ahead.
+    # Another cell keeps nothing in order, and calls may go ahead in part.
     assert split(lambda x, y, c, d: (write(y, c), olympus.jit(
         lambda x, c, d: (read(x, c), write(x, d)))(x, c, d)), [False, True, False, False],
         X, X, CELL, CELL) == (["write"], ["write", "read"])

@@ -139,7 +139,7 @@ def blocks(x, combine):
     (stax.MaxPool, np.max), (stax.SumPool, np.sum), (stax.AvgPool, np.mean)],
     ids=["max", "sum", "mean"])
 def test_pools_are_reductions_of_blocks(layer, oracle):
-    # SAME puts what is missing at the end: one row.
+    # SAME pads the missing row at the end.
     init, apply = layer((2, 3), (2, 3), "SAME")
     shape, params = init(KEY, (-1, 7, 6, 3))
     assert shape == (-1, 4, 2, 3) and params == ()

@@ -386,7 +386,7 @@ def test_a_donated_argument_is_counted_behind_the_tokens():
     assert "tf.aliasing_output = 1" in module
 
 
-# Artifacts that are not what they should be
+# Damaged and foreign artifacts
 
 
 def test_artifacts_that_are_not_whole_are_refused_by_what_is_wrong():

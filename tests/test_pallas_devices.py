@@ -283,7 +283,7 @@ def test_a_pipeline_runs_again_on_buffers_that_were_made_once() -> None:
     for got, other in zip(grads, (y, x), strict=True):
         np.testing.assert_allclose(got, 2 * (x * y + late) * other, rtol=1e-5)
 
-    # In and out through one buffer; a subclass; what is no buffer for it.
+    # In and out through one buffer; a subclass; values that are no buffer for it.
     def add(o: Any) -> None:
         o[...] += 1
 

@@ -40,7 +40,7 @@ def test_options_of_plugins(monkeypatch):
     alone = {"node_id": 0, "num_nodes": 1}
     assert made == [("cuda", alone, None),
                     ("cuda", {**alone, "a": "1", "b": "x", "visible_devices": [1, 3]}, None),
-                    # libtpu refuses what it does not know, its place in a job among it.
+                    # libtpu refuses options that it does not know, such as its place in a job.
                     ("tpu", {"a": "1", "b": "x"}, None)]
     with config.pjrt_client_create_options("a"), pytest.raises(ValueError, match="'name:value' is"):
         devices.given_options()

@@ -33,7 +33,7 @@ class Case:
         self.args = [rng.normal(size=[dims[i] for i in axes]).astype(dtype)
                      for axes in (self.x, self.y)]
         count = dims["g"] + (0 if offset is None else offset + 1)
-        # The last places are of no group.
+        # The last places belong to no group.
         sizes = rng.multinomial(dims["m"], [1 / (count + 1)] * (count + 1),
                                 [dims[i] for i in self.by[:-1]])
         self.sizes = sizes[..., :-1].astype(np.int32)

@@ -70,7 +70,7 @@ FIRST: list[tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]] = [
     (nn.squareplus, (-1e200, 4.0), (0.0, 5e-201)),
     (onp.arctan2, (3e200, 4e200), (1.6e-201, -1.2e-201)),
 ]
-# Functions whose rules square: they are compared with those of a wider format.
+# Functions whose rules square: compared with the same functions in a wider format.
 SQUARING: dict[str, Callable[..., Any]] = {
     "gelu": nn.gelu, "squareplus": nn.squareplus, "sparse_plus": nn.sparse_plus,
     "arcsinh": onp.arcsinh, "hypot": lambda x: onp.hypot(x, x / 3),

@@ -10,7 +10,7 @@ from olympus.scipy import special
 
 CASES = {case.name: case for case in tool.CASES}
 INF, NAN = np.inf, np.nan
-# By function: points, of which mpmath has the value.
+# By function: points whose values mpmath computes.
 FOUND = {
     "betainc": [(1.0, 2.4e-68, 0.996), (19173.2, 1e-18, 1 - 2.5e-11), (0.3, 2e-62, 1 - 1e-11),
                 (11.0, 1.8e240, 3e-17), (36.5, 1e30, 4e-29)],

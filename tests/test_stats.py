@@ -104,7 +104,7 @@ def test_functions_are_scipys(name, params):
                 kind.startswith("log")), err_msg=kind)
 
 
-# One of each family of formulas: those of the others are the same functions.
+# One of each family of formulas: the others are the same functions.
 SLOPES = {**EASY, **{n: HARD[n] for n in (
     "beta", "gamma", "gennorm", "poisson", "t", "truncnorm", "skellam")}}
 

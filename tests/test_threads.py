@@ -83,7 +83,7 @@ if not (pid := os.fork()):
     os._exit(0)
 os.waitpid(pid, 0)
 print(devices._forked, f(x).shape)
-# As a child does. XLA would wait for ever there; here a call that is let through just computes.
+# As after a fork. XLA would wait for ever in a child; here a call that is let through computes.
 devices._after_fork()
 for run in (lambda: f(x), lambda: onp.sin(x), lambda: onp.cos(x), lambda: compiled(x),
             lambda: olympus.jit(onp.tan)(x), lambda: olympus.grad(lambda x: (x * x).sum())(x),

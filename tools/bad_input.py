@@ -415,7 +415,7 @@ COLLECTIVES = frozenset(f"lax.{name}" for name in """
     all_gather all_to_all axis_index axis_size pbroadcast pcast pmax pmean pmin ppermute pshuffle
     psum psum_scatter psum_scatter_start pswapaxes ragged_all_to_all
 """.split())    # noqa: SIM905
-# Of which the shape of the result depends on values.
+# Functions whose result's shape depends on values.
 AT_ONCE = frozenset(f"scipy.linalg.{name}" for name in ("null_space", "orth", "subspace_angles"))
 # What the functions that transformations make are called with.
 CALLED: dict[str, tuple[Any, ...]] = {
@@ -513,7 +513,7 @@ def _raises(path: str) -> frozenset[int]:
 PURPOSE = (TypeError, ValueError, IndexError, OverflowError, NotImplementedError, RuntimeError,
            BufferError, AttributeError, NameError)      # by `raise` statements only
 VAGUE = (RecursionError, UnicodeError)
-# Python's and NumPy's own words, which say what is wrong with the argument itself.
+# Python's and NumPy's own words that name the fault of the argument itself.
 CLEAR = re.compile("truth value|inhomogeneous shape|object is not callable|"
                    r"Thing\(\) takes no arguments|contains itself|on another device|"
                    r"takes \d positional arguments? but")

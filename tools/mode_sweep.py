@@ -43,7 +43,7 @@ MODULES = {"numpy": onp, "numpy.linalg": onp.linalg, "numpy.fft": onp.fft, "lax"
               for name in ("cluster.vq", "fft", "integrate", "linalg", "ndimage", "signal",
                            "special", "stats")}}
 MODES = ("jit", "traced", "vmap", "jit(vmap)")
-# What reads values, files or functions, gives what is no array, or has no values to compare.
+# Functions that read values, files or functions, return no array, or have no values to compare.
 SKIPPED = frozenset("""
     save savez load fromfile frombuffer fromfunction fromiter fromstring from_dlpack printoptions
     get_printoptions set_printoptions vectorize frompyfunc ufunc apply_along_axis apply_over_axes
@@ -64,8 +64,8 @@ DTYPES = ["bool", "int8", "uint8", "int16", "int32", "uint32", "float16", "bfloa
 INTS = [0, 1, 2, -1, 3, 7, 100, 300, -200, 2**31 - 1, 2**31, 2**40]
 NUMBERS = [*INTS, True, False, 0.0, -0.0, 1.5, -2.5, 1e30, float("inf"), float("nan"), 2 - 1j]
 AXES = [0, -1, None, (0,), 1]
-# Values of parameters that are no operands, by name; those of `STATIC` under a function's own name
-# go first.
+# Values of parameters that are no operands, by name; `STATIC`'s under a function's own name go
+# first.
 STATIC: dict[str, list[Any]] = {
     "axis": AXES, "axes": [(0,), (0, 1), None, 0, (-1,), (1, 0)], "keepdims": [True, False],
     "dtype": [None, "float32", "int32", "int8", float, int], "out": [None],

@@ -139,7 +139,7 @@ DTYPES = [None, "float32", "float64", "int32", "complex128", "int8", bool, int, 
 AXES = [None, 0, -1, 1, (0, 1), (0,), -2, (), 5]
 AXIS = [0, -1, 1, -2, 5]
 ANY: list[Any] = [False, True]
-# Values of parameters that are no operands, by name; those of `OWN` go first.
+# Values of parameters that are no operands, by name; `OWN`'s go first.
 VALUES: dict[str, list[Any]] = {
     "axis": AXES, "keepdims": ANY, "dtype": DTYPES, "where": [mask], "ddof": [0, 1],
     "initial": [0, 1.5, 2], "equal_nan": ANY, "rtol": [1e-3, 0.5], "atol": [0.1, 2], "deg": ANY,

@@ -32,7 +32,7 @@ PROCESSES = [
     ["exponax", "lyapax", "orthax", "paramax", "quadax", "sympy2jax", "traceax"],
 ]
 PROGRAMS = sorted(path.stem.removeprefix("uses_") for path in FOLDER.glob("uses_*.py"))
-# Of the others the program has the name.
+# The other libraries' programs have their names.
 MODULES = {"flax_linen": "flax", "flax_nnx": "flax", "gdn2_pallas": "atomic_ops"}
 
 

@@ -36,7 +36,7 @@ except RuntimeError as error:
 
 MINUTES = 9.5
 STARTED = time.monotonic()
-# Products on GPUs are of fewer bits unless told.
+# GPUs multiply with fewer bits by default.
 PRECISION = olympus.default_matmul_precision("highest")
 # Their rows name the mesh or the platform.
 OWN_DEVICES = {"lax.with_sharding_constraint", "lax.reshard", "call_exported",

@@ -122,7 +122,7 @@ def with_known(t: Any, x: Any) -> Any:
 ruled = custom_jvp(with_known)
 ruled.defjvp(lambda primals, ts: (ruled(*primals), (ts[0], lax.cos(primals[1]) * ts[1])))
 
-# Of (t, x): t and sin x, of which only t is linear in t.
+# Functions of (t, x): t and sin x; only t is linear in t.
 PARTLY_KNOWN = {
     "call": jit(with_known), "checkpoint": checkpoint(with_known), "rule": ruled,
     "scan": lambda t, x: lax.scan(lambda c, _: ((c[0], c[1] + lax.sin(x)), None), (t, 0 * x),

@@ -447,7 +447,7 @@ NAN = {
         x, onp.sqrt(onp.full(8, -1, x.dtype))),
     "a root as result": lambda x: onp.exp(x * olympus.jit(
         lambda: onp.sqrt(onp.full(8, -1, x.dtype)))()),
-    # Of constants that a body is given.
+    # Functions of constants that a body is given.
     **{f"{op} within {body}": lambda x, f=f, give=give: give(lambda x, c: onp.exp(x + f(c)))(
         x, onp.full(8, -1, x.dtype))
        for body, give in BODIES.items()

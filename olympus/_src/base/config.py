@@ -663,7 +663,7 @@ for _guard in (transfer_guard, *transfer_guard.guards, array_garbage_collection_
     if _guard.value is not None:  # from the environment
         _guard.set_global(_guard.value)
 
-# Not an option of users: a function that C++ calls after each jitted call that needs no Python.
+# No option of users: C++ calls this function after each jitted call that needs no Python.
 post_hook: Any = lib.Config("olympus_post_hook", None, include_in_jit_key=True)
 lib.install_config_slots(enable_x64, jit_disabled, post_hook)
 

@@ -59,7 +59,7 @@ T = TypeVar("T")        # what comes back as it was given: a pytree, items of a 
 P = ParamSpec("P")      # the parameters and the result of a user's function, which is a pytree
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
-# For rules and passes; tangents are beside `Zero` and `Linear`, in `core/primitive.py`.
+# Names for rules and passes; `core/primitive.py` has tangents, beside `Zero` and `Linear`.
 Modes: TypeAlias = tuple[str | None, str | None]    # `hold` and `kernels`, as `jit` takes them
 Params: TypeAlias = dict[str, Any]      # of an equation, by name
 IrValue: TypeAlias = "ir.Value"

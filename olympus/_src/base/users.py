@@ -30,7 +30,7 @@ _PURE = frozenset((
     "warnings", "zlib"))
 _VERSIONED = frozenset(("olympus", "numpy", "ml_dtypes", "jaxlib"))
 _DESCRIBED = _VERSIONED | _PURE
-# Functions in them that are not functions of their arguments.
+# Functions of these modules that read more than their arguments.
 _IMPURE = frozenset((
     "builtins.open", "io.open", "builtins.input", "builtins.eval", "builtins.exec",
     "builtins.compile", "builtins.globals", "builtins.__import__", "builtins.breakpoint",
@@ -110,5 +110,5 @@ def state_of(x: object) -> tuple[dict[str, object], bool]:
 
 def slots_of(cls: type) -> list[str]:
     """The attributes that a class itself keeps in slots, as they are named on objects."""
-    # Its `__slots__` may be another by now, or an iterator that is spent.
+    # `__slots__` may have been replaced since, or be a spent iterator.
     return [name for name, x in vars(cls).items() if isinstance(x, types.MemberDescriptorType)]

@@ -231,7 +231,7 @@ def too_large(what: str, x: int, path: str) -> OverflowError:
 
 def abstract(x: Any) -> ShapedArray:
     """The aval of an argument: of a value, or of anything with a shape and a dtype."""
-    # Nearly all leaves have one: trying is quicker than asking.
+    # Nearly all leaves have an aval: trying is quicker than a test.
     try:
         return x.aval
     except AttributeError:

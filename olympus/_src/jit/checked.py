@@ -60,7 +60,7 @@ class BatchedError(CheckException):
 
 
 ErrorCategory = type[CheckException]
-# By what `interpreters.checks` calls them.
+# The kinds of checks, by their names in `interpreters.checks`.
 CATEGORIES: dict[str, ErrorCategory] = {
     "user": FailedCheckError, "nan": NaNError, "index": OOBError, "div": DivisionByZeroError}
 
@@ -180,7 +180,7 @@ def with_error(f: Callable[P, R], kinds: frozenset[str], quick: bool = False
             body = stage_body(lambda: f(*args, **kwargs), tree_flatten(())[1], [])
         finally:
             looked_for.set_local(outer)
-        # What does more than compute may not run again, so that its first run says all.
+        # Programs with effects may not run again, so their first run reports every error.
         once = any(not isinstance(e, CheckEffect) for e in body.program.effects)
         # Values of users' types that it closes over or returns stay whole: they may be traced.
         pure, stores = body.program, stores_of(body.program)
@@ -226,7 +226,7 @@ def raising(compiled: PjitFunction, quick: PjitFunction, fun: Callable[..., PyTr
                 "did; a function of its arguments alone is required.")
         return out
 
-    # From a call's results; `trace` and `lower` show the program, which returns the error, too.
+    # The error is taken from a call's results; programs of `trace` and `lower` return it, too.
     def eval_shape(*args: PyTree, **kwargs: PyTree) -> object:
         return compiled.eval_shape(*args, **kwargs)[1]
 

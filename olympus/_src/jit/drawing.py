@@ -177,7 +177,7 @@ class _Picture:
 
         def add(write: Callable[[int], Iterator[str]], ins: Sequence[Atom] = (),
                 outs: Sequence[Var] = ()) -> None:
-            # What has no box, as inputs beyond those that are drawn, has no edges.
+            # Values without a box, such as inputs beyond the drawn ones, have no edges.
             number = self.count = self.count + 1
             found.append(_Node(number, [made[v] for v in variables(ins) if v in made], write))
             made.update({v: _Read(number, i / (len(outs) + 1), v) for i, v in enumerate(outs, 1)})

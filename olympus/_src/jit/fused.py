@@ -47,7 +47,7 @@ def begin_with(fun: Callable[..., PyTree], error: Exception) -> None:
     """
     source.filter_traceback(error)
     text = error.args[0] if len(error.args) == 1 else None
-    # The user did not call a helper: the public function around it will put its name there.
+    # Users do not call helpers: the public function around this one puts its own name there.
     if not isinstance(text, str) or "_src" in fun.__module__:
         return
     # Only what looks like a function's name, as messages begin, is replaced by another one.

@@ -427,7 +427,7 @@ class JitFunction:
                 self.signature, arguments, self.keep_unused, self.options, self.modes)
         if self.purity:
             self.purity.note_captures()
-        # One that closes over values of an outer trace is good for that trace alone.
+        # A program that closes over values of an outer trace serves that trace alone.
         if not program.passing:
             self.programs[arguments.key] = program
         return program
@@ -671,7 +671,7 @@ class JitFunction:
         if not arguments.cacheable or self.device is not None or ctx.axes:
             return result, None, False
         out_tree = dispatch_registry.flatten(result)[1]
-        # At once for all threads.
+        # One object for all threads: `setdefault` is atomic.
         watched = vars(self).setdefault("watched", _hosts.Watched()) if executable.watched else None
         path = executable.fastpath(out_tree, flat, arguments.leaves, watched)
         self.direct = path is not None

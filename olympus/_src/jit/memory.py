@@ -146,7 +146,7 @@ def _holding(objects: Iterable[object]) -> list[JitFunction]:
 
 def _of_function(info: JitFunction) -> FunctionMemory:
     programs = set(info.programs.values())      # some are found by two keys
-    # By identity: equal programs share an executable, and programs share constants.
+    # Counted by identity: equal programs share an executable, and programs share constants.
     compiled = {id(e.loaded): e.loaded for p in programs for e in list(p.executables.values())}
     arrays = {id(c): c for p in programs for c in p.closed.consts}
     code = getattr(unwrapped(info.signature.fun), "__code__", None)

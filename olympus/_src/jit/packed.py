@@ -31,7 +31,7 @@ class Types(NamedTuple):
 
 def pack(program: Program, executable: Executable) -> bytes:
     """All that a call of a compiled program needs."""
-    # In front, by itself: a reader has to know the devices before it can read the rest.
+    # The devices come first, by themselves: a reader needs them for the rest.
     devices_of = [(d.platform, d.id) for d in executable.devices]
     key: Any = executable.loaded.key
     out = io.BytesIO()

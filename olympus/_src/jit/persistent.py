@@ -86,7 +86,7 @@ class PersistentPrograms:
 
     def check_run(self, program: Program, outs: Sequence[Array]) -> None:
         """Raise the errors of a program's first run from an entry at once, not later."""
-        # One that lacks code is loaded like any other, and fails when it runs.
+        # XLA loads a program without its code, too, which then fails when it runs.
         if program in self.untried:
             lib.block_until_ready(list(map(stored, outs)))
             self.untried.pop(program, None)
@@ -201,7 +201,7 @@ class PersistentPrograms:
         if (tuple(program.closed.in_avals) != tuple(arguments.avals)
                 or program.in_tree != arguments.in_tree):
             raise ValueError("the entry belongs to another call")
-        # What no entry says, since the key does.
+        # Fields that an entry leaves out, since its key has them.
         program.keep_unused, program.options = self.keep_unused, self.options
         program.executables[placement] = executable
         return program
@@ -224,7 +224,7 @@ def _watched(run: Callable[[], R]) -> tuple[R, set[types.CodeType], list[str]]:
     """
     codes: dict[types.CodeType, dict[str, object]] = {}
     outside: list[str] = []
-    # A profile sees its own thread alone; collections of others are none of its business.
+    # A profile sees its own thread alone: garbage collections of other threads do not count.
     elsewhere, thread = 0, threading.get_ident()
 
     def begun(phase: str, _: object) -> None:

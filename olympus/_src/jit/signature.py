@@ -104,7 +104,7 @@ class Signature:
             raise _static_and_donated(both[0], self.name)
         self.donates = bool(self.donate_argnums or self.donate_argnames)
         self.in_shardings, self.out_shardings = in_shardings, out_shardings
-        # Looked at here, so that a mistake is told where `jit` is written.
+        # Checked here, so that a mistake is reported at the line with `jit`.
         self.has_formats = False
         for what, shardings in (("in", in_shardings), ("out", out_shardings)):
             for leaf in tree_flatten(shardings)[0]:
@@ -130,7 +130,7 @@ class Signature:
             return (), ()
         nums = indices(argnums, "jit", f"{what}_argnums")
         names = _parameter_names(argnames, f"{what}_argnames")
-        # The library says both itself: to read a signature is half the cost of its decorator.
+        # The library passes both: reading a signature is half the cost of its decorator.
         parameters = self.parameters if (nums or names) and not self.library else None
         if parameters is None:
             if names and argnums is None and what == "donate":
@@ -186,7 +186,7 @@ class Signature:
                 key.append((kind, x))       # 1, 1.0 and True are equal, and three programs
             else:
                 return None, leaves
-        # A dynamic keyword has no place among the leaves here: it takes the whole key.
+        # With a dynamic keyword, places of leaves are unknown here: the whole key is used.
         for name, x in kwargs.items():
             if type(x) not in _SIMPLE or name not in self.static_argnames:
                 return None, leaves

@@ -244,7 +244,7 @@ class Traced(Stage):
         deviceless = AxisType if lowering_platforms is not None else (
             () if placement.committed or placement.shardings else (AxisType.Auto,))
         with timed(self.fun_name, log="lowering", event="olympuspr_to_mlir_module"):
-            # What users call cuda is gpu to the rules of lowering.
+            # Rules of lowering call users' cuda gpu.
             program, kept = self._program.to_lower(internal(platforms[0]), placement)
             several = tuple(map(internal, platforms)) if len(platforms) > 1 else ()
             module, context = lower_program(program._replace(
@@ -423,7 +423,7 @@ class Compiled(Stage):
         return tree_unflatten(whole.out_tree, outs[:whole.out_tree.num_leaves])
 
     def _facts(self) -> list[str]:
-        # What a donated argument and the result in its place share is counted once.
+        # Memory shared by a donated argument and the result in its place counts once.
         count, stats = len(self._executable.devices), self.memory_analysis()
         bytes_ = 0 if stats is None else (
             stats.argument_size_in_bytes + stats.output_size_in_bytes + stats.temp_size_in_bytes
@@ -582,7 +582,7 @@ def check_alive(program: Program, leaves: Sequence[PyTree]) -> None:
 
 def _laid_out(program: Program, executable: Executable, arrays: list[Array]) -> list[Array]:
     """Arguments in the layouts that a program was compiled for."""
-    # What is not committed may be laid out anew.
+    # Arguments that are not committed may be laid out anew.
     wrong = [f"{name} has {layout_of(x)}, the program {executable.layouts.get(i)}"
              for i, (name, x) in enumerate(zip(program.arg_names, arrays, strict=True))
              if layout_of(x) != executable.layouts.get(i) and x.committed]

@@ -50,7 +50,7 @@ class MetadataValue(Primitive):
         if isinstance(x.owner, ir.Block):       # an argument
             return x
         attributes = x.owner.attributes
-        # What an operation has been told before, it keeps.
+        # An operation keeps the attributes that it has.
         entries = {k: ir.StringAttr.get(v) for k, v in metadata}
         if key in attributes:
             entries |= {a.name: a.attr for a in attributes[key]}
@@ -59,7 +59,7 @@ class MetadataValue(Primitive):
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], **params: Hashable
             ) -> tuple[Array, Tangent]:
-        # What is said of an operation is not said of its derivative.
+        # An operation's attributes are not its derivative's.
         return self.bind(*primals, **params), tangents[0]
 
     def transpose(self, ct: Array, x: Linear, **params: Hashable) -> list[Cotangent]:
@@ -141,7 +141,7 @@ def set_xla_metadata(x: PyTree = None, **kwargs: PyTree) -> Any:
     items = tuple(sorted((k, _attribute_text(v)) for k, v in kwargs.items()))
     if x is None:
         return _Within(Metadata(items))
-    # None takes back a block's value; around a value there is nothing to take back.
+    # None takes back a block's value; a single value has nothing to take back.
     given = tuple([item for item in items if item[1] is not None])
     return tree_map(lambda leaf: xla_metadata_value_p.bind(leaf, metadata=given), x)
 

@@ -60,7 +60,7 @@ class Quotient(Elementwise):
     def lower(self, b: Builder, x: IrValue, y: IrValue) -> IrValue:
         aval, divisor = b.avals_out[0], b.eqn.invars[1]
         number = divisor.raw if type(divisor) is Literal else None
-        # XLA multiplies by the reciprocal of a constant, which gives zeros other signs.
+        # XLA would multiply by the constant's reciprocal, which gives zeros other signs.
         parts = dtypes.is_complex(aval.dtype)
         hidden = parts and number is not None and b.module.fences
         x, y = b.expand([x, b.fence(y) if hidden else y])
@@ -110,7 +110,7 @@ class Negation(Elementwise):
 
 neg_p = Negation("neg", "stablehlo.negate", NUMERIC, [lambda t, z, x: neg_p.bind(t)], (0,),
                  makes_nan=False)
-# A tangent has the type of the operand in whose place it is bound: nothing is to be promoted.
+# A tangent has the type of its operand, so nothing needs promotion.
 sub_p = elementwise("sub", "stablehlo.subtract", NUMERIC,
                     lambda t, z, x, y: t, lambda t, z, x, y: neg_p.bind(t), linear=(0, 1),
                     additive=True, algebra="difference", numpy_name="subtract")

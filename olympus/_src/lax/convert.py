@@ -57,7 +57,7 @@ class ConvertElementType(Primitive):
         if kind == "c" and not dtypes.is_complex(new.dtype):
             x = b.op("stablehlo.real", [x], None, old.update(dtype=dtypes.to_real_dtype(old.dtype)))
         if kind == "b" and dtypes.is_inexact(new.dtype):
-            # XLA makes a choice of 0 of a product with a converted boolean: NaN * False is NaN.
+            # XLA would select 0 for a product with a converted boolean, where NaN * False is NaN.
             x = b.convert(x, old.update(dtype=np.dtype("uint8")))
         return b.convert(x, new)
 

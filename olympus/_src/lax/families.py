@@ -37,7 +37,7 @@ INEXACT, NUMERIC, REAL, BITS = "fc", "iufc", "iuf", "biu"
 ANY = "biufc"
 KIND_NAMES = {"b": "bool", "i": "signed integer", "u": "unsigned integer", "f": "floating",
                "c": "complex"}
-# A Python scalar joins operands of these kinds: never one that would lose its fraction.
+# A Python scalar joins operands of these kinds, whose dtypes hold its fraction, too.
 _JOINS = {bool: "b", int: "iufc", float: "fc", dtypes.Limit: "fc", complex: "c"}
 
 

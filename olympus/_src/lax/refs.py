@@ -350,7 +350,7 @@ class NewRef(Primitive):
     lower = jvp = transpose = vmap = None
 
     def bind(self, x: Reference, **params: object) -> Reference:
-        # Only a trace that records knows references; for the others it is a cell.
+        # Only recording traces know references; for the others this is a cell.
         if type(ctx.trace) is StagingTrace:
             return super().bind(x, **params)
         return self.on_cells([x], params)

@@ -286,7 +286,7 @@ class ReduceSum(Structural):
                          x.weak_type)
 
     def lower(self, b: Builder, x: IrValue, *, axes: Dims, out_sharding: ShardingLike) -> IrValue:
-        # For numbers only: there are no sums of keys. XLA:CPU rounds each sum of 16-bit floats:
+        # For numbers alone, as keys have no sums. XLA:CPU rounds each partial sum of 16-bit floats:
         # ones in bfloat16 would add up to 256.
         aval, out = b.avals_in[0], b.avals_out[0]
         wide = dtypes.wide_dtype(out.dtype)

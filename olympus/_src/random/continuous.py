@@ -4,7 +4,7 @@ Those that take more than `sampler` settles check their arguments themselves; th
 same name with an underscore, is compiled once per shape and dtype.
 """
 
-# Annotations say what callers may pass; `sampler.py` says what the body of a sampler receives.
+# Annotations are for callers; `sampler.py` describes the arguments of a sampler's body.
 # pyright: reportArgumentType=false
 
 from __future__ import annotations

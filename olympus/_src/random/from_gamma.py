@@ -3,7 +3,7 @@
 Logarithms stay finite where gamma numbers of small parameters underflow.
 """
 
-# Annotations say what callers may pass; `sampler.py` says what the body of a sampler receives.
+# Annotations are for callers; `sampler.py` describes the arguments of a sampler's body.
 # pyright: reportArgumentType=false
 
 from __future__ import annotations

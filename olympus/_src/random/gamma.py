@@ -5,7 +5,7 @@ in one loop until the last one is accepted, unless all keys of an array draw the
 then one after the other.
 """
 
-# Annotations say what callers may pass; `sampler.py` says what the body of a sampler receives.
+# Annotations are for callers; `sampler.py` describes the arguments of a sampler's body.
 # pyright: reportArgumentType=false
 
 from __future__ import annotations

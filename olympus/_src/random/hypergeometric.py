@@ -1,6 +1,6 @@
 """Samplers of draws without replacement: hypergeometric numbers and vectors."""
 
-# Annotations say what callers may pass; `sampler.py` says what the body of a sampler receives.
+# Annotations are for callers; `sampler.py` describes the arguments of a sampler's body.
 # pyright: reportArgumentType=false
 
 from __future__ import annotations

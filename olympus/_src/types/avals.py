@@ -71,7 +71,7 @@ class AbstractValue:
         """The sum of two tangents of this type."""
         return x + y
 
-    # A value of any type is a row of parts, of types that devices know: as a rule itself.
+    # A value of any type has parts, a row of values whose types devices know: as a rule itself.
     def lo_ty(self) -> list[AbstractValue]:
         """The types of the parts of a value."""
         return [self]
@@ -189,7 +189,7 @@ class ShapedArray(AbstractValue):
         """
         return self._sharding or NamedSharding(NO_MESH, PartitionSpec(*[None] * self.ndim))
 
-    # What types of users define, too, whose axis is a `MappingSpec`.
+    # Types of users define these, too; their axis is a `MappingSpec`.
     def inc_rank(self, size: DimSize, spec: int | None) -> ShapedArray:
         """The type of an array of `size` such values along axis `spec`; None: of one for all."""
         return self if spec is None else self.with_axis(spec, size)
@@ -339,7 +339,7 @@ def _names_text(names: Sequence[str]) -> str:
 
 _table: WeakValueDictionary[tuple, ShapedArray] = WeakValueDictionary()
 _references = vars(_table)["data"]       # `_table.get` reads it, in a frame that costs more
-# A type that tracing makes and drops is made again by the next trace, at seven times a look-up.
+# Types that a trace drops are made again by the next one, at seven times a look-up's cost.
 _recent: deque[ShapedArray] = deque(maxlen=1024)
 
 

@@ -27,7 +27,7 @@ from .shape import prod, sequence
 _pictures: Any = lazy_module("olympus._src.types.pictures")
 _context: Any = lib.Config("olympus_mesh", None, include_in_jit_key=True,
                            include_in_trace_context=True)
-# Not a function: reading `.value` is asked for by every equation that is recorded.
+# No function: every recorded equation reads `.value`.
 mesh_of_types: Any = lib.Config("olympus_abstract_mesh", None, include_in_jit_key=True,
                                 include_in_trace_context=True)
 

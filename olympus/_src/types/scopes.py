@@ -119,7 +119,8 @@ class Facts:
                 else:
                     for f, _ in term.powers:
                         self.learn(dimension({Term(((f, 1),)): 1}, scope), scope)
-                # Not with all that was learnt before, or facts would grow without bound.
+                # Combined with the given facts alone: with all learnt ones they would grow without
+                # bound.
                 known = None if self.given is None else [*self.given]
                 for fact in self._implied(term, scope):
                     for part, _ in terms_of(fact):      # products of a quotient and its divisor

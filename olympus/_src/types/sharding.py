@@ -292,7 +292,7 @@ class NamedSharding(lib.GSPMDSharding):
         return self.update(memory_kind=kind)
 
     def __eq__(self, other: object) -> bool:
-        # Asked in each call of a jitted function, per argument, as the hash is.
+        # Each call of a jitted function compares, and hashes, the sharding of each argument.
         return type(other) is NamedSharding and (
             self._key is other._key or self._key == other._key)
 

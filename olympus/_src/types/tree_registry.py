@@ -60,10 +60,9 @@ dispatch_registry: Any = lib.PyTreeRegistry(
 )
 _registries = (registry, dispatch_registry)
 
-# Field names of registered dataclasses, in child order: error messages about a PyTreeDef need
-# them, and it does not tell.
+# Field names of registered dataclasses, in child order: errors name them, which a PyTreeDef lacks.
 registered_field_names: dict[type, tuple[str, ...]] = {}
-# The functions that flatten and make values of registered classes, which C++ does not tell.
+# The functions that flatten and make values of registered classes: C++ does not return them.
 registered_functions: dict[type, tuple[Any, ...]] = {}
 
 

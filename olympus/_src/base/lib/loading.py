@@ -24,7 +24,7 @@ INSTALL = 'pip install "jaxlib>=0.10.2,<=0.12.0.1"'
 if importlib.util.find_spec("jaxlib") is None:
     raise ImportError(f"olympus: needs jaxlib, which is not installed; install it with: {INSTALL}")
 
-# These imports follow what must come before them.
+# These imports come after the settings above, which XLA reads while it is loaded.
 from jaxlib import xla_client  # noqa: E402
 from jaxlib.version import __version__ as jaxlib_version  # noqa: E402
 

@@ -235,7 +235,7 @@ class PVary(MeshOnly, Exchange):
 
     def transpose(self, ct: Array, x: Linear, *, axes: Names) -> list[Array | None]:
         """A value that all devices have alike gets the sum of their contributions."""
-        # In a program that runs again on values that vary already, it is a cast no more.
+        # When a program runs again on values that vary already, this is no cast any more.
         alike = tuple([a for a in axes if a not in typeof(x).vma])
         ct = tags.pvary(ct, frozenset(alike))
         return [psum_invariant_p.bind(ct, axes=alike) if alike else ct]

@@ -56,7 +56,7 @@ class MatrixOperation(Primitive, abstract=True):
     emit: Callable[..., Sequence[IrValue]]
 
     def work(self, ins: Shapes, outs: Shapes, params: Params) -> float:
-        # A function of LAPACK takes of each matrix a call, and the cube of its size.
+        # The cost of LAPACK's functions for a matrix: a call, and the cube of its size.
         if self.pace == math.inf:
             return math.inf
         *batch, rows, columns = ins[0]
