@@ -45,7 +45,7 @@ REASONS = {
         r"products\.py:(_dot_general|_spdot_general):|"
         r"transform\.py:(_by_rule|_integer_pow|_add|_div|_scan|array|run):",
     "a kernel runs on one core of the host here":
-        r"device_only\.py:needs_device:|cores\.py:kernel:|semaphores\.py:(_here|semaphore_signal):",
+        r"device_only\.py:__call__:|cores\.py:kernel:|semaphores\.py:(_here|semaphore_signal):",
     "devices would wait for each other without an end": r"agreement\.py:_refusal:",
     "a mask, reference function or kernel that JAX refuses there, too":
         r"attention_kernel\.py:_attention_fwd:|decoding\.py:gqa:|norms\.py:softmax:|"

@@ -26,7 +26,7 @@ class StandIn(type):
             f"{cls.__module__}.{cls.__qualname__}: called, at {asker()}; it needs {cls.what}, "
             "planned but not there yet; see docs/coming_from_jax.md for what to do instead.")
 
-    def __getitem__(cls, parameters: object) -> Any:
+    def __getitem__(cls, parameters: object) -> StandIn:
         """The class itself, where an annotation gives it parameters."""
         return cls
 

@@ -128,7 +128,7 @@ def tensor_type(aval: Aval) -> IrType:
         else:
             physical = physical_aval(aval)
             element = element_type(physical.dtype)
-            known = [max(n, 1) for n in physical.shape if not isinstance(n, SymbolicDim)]
+            known = [n for n in physical.shape if isinstance(n, int) and n]
             # XLA ends the process where an array's bytes, at least one for an element, overflow.
             width = max(dtypes.itemsize_bits(physical.dtype) // 8, 1)
             if math.prod(known) * width >= 1 << 63:
