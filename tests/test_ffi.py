@@ -303,12 +303,9 @@ BAD_REGISTRATION = [
     (lambda c: ffi.register_ffi_target("a", c, api_version=4), ValueError, "api_version=4 given"),
     (lambda c: ffi.register_ffi_target("copy", c), ValueError, "'copy' given, under which another"),
     (lambda c: ffi.register_ffi_target("\ud800", c), ValueError, "no UTF-8 form"),
-    # Regression: these ended the process.
-    (lambda c: ffi.register_ffi_target("a", ffi.pycapsule(NO_CODE)), ValueError,
+    # Regression: calls of such targets ended the process; of this version XLA calls none here.
+    (lambda c: ffi.register_ffi_target("a", ffi.pycapsule(NO_CODE), api_version=0), ValueError,
      "execute is <capsule .*points to no\\s+function"),
-    (lambda c: ffi.register_ffi_target("a", ffi.pycapsule(-1)), ValueError, "to no\\s+function"),
-    (lambda c: ffi.register_ffi_type("T", {"type_id": ffi.pycapsule(-1)}), ValueError,
-     "type_id is <capsule .*to no\\s+memory of"),
     (lambda c: ffi.register_ffi_type("T", c), TypeError, "a dict with 'type_id'"),
     (lambda c: ffi.register_ffi_type("T", {"type_info": c}), ValueError, "'type_id' is required"),
     (lambda c: ffi.register_ffi_type("T", {"type_id": 1}), TypeError, "type_id is 1 of type int"),

@@ -758,7 +758,7 @@ def test_long_sums_of_windows_spread_axes_that_they_do_not_cross(axis):
 @pytest.mark.parametrize("axes", [(3,), (0, 2, 4, 6), (1, 2), tuple(range(8)), (7,)])
 @pytest.mark.parametrize("name", ["sum", "max", "prod"])
 def test_reductions_of_many_axes_have_few_of_them(name, axes):
-    """The sum of a product that has seven axes, one of them of size 1, ends the process."""
+    """The library that XLA:CPU sums with leaves its buffers for some arrays of more axes."""
     x = np.random.default_rng(0).integers(-2, 3, (2, 1, 3, 2, 1, 2, 2, 3)).astype("float32")
     f = olympus.jit(lambda x: getattr(onp, name)(x, axes))
     text = f.lower(x).as_text()

@@ -48,8 +48,7 @@ INT32 = dtypes.as_dtype("int32")
 # The operations whose regions are programs on arrays; other regions combine or compare elements.
 _CONTROL = frozenset(("sdy.manual_computation", "stablehlo.case", "stablehlo.while"))
 _NONE: Any = None, (), (), None, ()     # no further `Fences`
-# XLA:CPU (jaxlib 0.10.2) hands sums, and sums of products, to a library that writes outside of its
-# buffers if they have more axes and one of size 1.
+# XLA:CPU (jaxlib 0.10.2) hands sums to a library that leaves its buffers for some arrays of more.
 MOST_AXES = 6
 DEEPEST = 64    # nested calls; at 190 the stacks of XLA's threads overflow
 
