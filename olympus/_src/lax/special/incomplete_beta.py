@@ -241,8 +241,8 @@ def _smaller_parameters(a: Array, b: Array, x: Array, y: Array) -> Sequence[Arra
     """a, b, x and y of nearly the same distribution, and the factor of its density, in float32.
 
     From 2^120 on sums of parameters overflow and their inverses are 0. Where the other parameter is
-    large, too, all of the weight is at one number; where it is not, the larger one times the smaller
-    one of x and y has a gamma distribution.
+    large, too, all of the weight is at one number; where it is not, the larger parameter times the
+    smaller one of x and y has a gamma distribution.
     """
     one, scale = full_like(a, 1.0), full_like(a, 2.0 ** -12)
     large, less = ge(max(a, b), 2.0 ** 120), lt(a, b)
