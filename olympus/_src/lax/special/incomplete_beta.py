@@ -241,8 +241,8 @@ def _smaller_parameters(a: Array, b: Array, x: Array, y: Array) -> Sequence[Arra
     """a, b, x and y of nearly the same distribution, and the factor of its density, in float32.
 
     From 2^120 on sums of parameters overflow and their inverses are 0. Where the other parameter is
-    large, too, all of the weight is at one number; where it is not, the larger one times the smaller
-    one of x and y has a gamma distribution.
+    large, too, all of the weight is at one number; where it is not, the larger parameter times the
+    smaller one of x and y has a gamma distribution.
     """
     one, scale = full_like(a, 1.0), full_like(a, 2.0 ** -12)
     large, less = ge(max(a, b), 2.0 ** 120), lt(a, b)
@@ -274,14 +274,12 @@ def beta_value(tol: float, a: Array, b: ArrayLike, x: Array, y: Array | None = N
     close = bitwise_and(swap, le(q, 1.0))
     # Σ p (1-q)ₙ uⁿ / (n! (p+n)) = I p B / uᵖ, or that of I(q, p; v) without its first term
     half, one = full_like(x, 0.5), full_like(x, 1.0)
-    by_series, places = bitwise_or(direct, close), [
-        select(swap, k, l) for k, l in ((q, p), (p, q), (v, u))]
+    by_series = bitwise_or(direct, close)
+    k, l, m, n = (select(swap, i, j) for i, j in ((q, p), (p, q), (v, u), (u, v)))
     series = Loop(_series_step(tol), bitwise_and(by_series, inside),
-                  (one, select(close, full_like(x, 0.0), one)), places)
+                  (one, select(close, full_like(x, 0.0), one)), (k, l, m))
     go_on = bitwise_and(inside, bitwise_not(bitwise_or(uniform, by_series)))
-    series, fraction = iterate_either(
-        series, _fraction(tol, go_on, *places, select(swap, u, v)), _STEPS)
-    total = series[1]
+    (_, total), fraction = iterate_either(series, _fraction(tol, go_on, k, l, m, n), _STEPS)
     power = mul(total, exp(neg(mul(q, log1p(neg(select(direct, u, half)))))))
     r, s, w = (select(close, z, half) for z in (p, q, v))
     near_one = _near_one(r, s, w, total)

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 from ...base.typing import Array, ArrayLike
 from ...jit.fused import fused
-from ...lax.special.series import iterate
+from ...lax.special.series import is_short, iterate
 from ...numpy.arithmetic import absolute, maximum, minimum
-from ...numpy.elementary import exp, floor, log, rint, sqrt
+from ...numpy.elementary import exp, floor, log, log1p, rint, sqrt
 from ...numpy.joining import stack
 from ...numpy.selection import where
 from .family import Special, apply, by_format, even, inside, nowhere, whole
@@ -69,7 +69,11 @@ def _gauss(tol: float, active: Array, a: Array, b: Array, c: Array, x: Array
            ) -> tuple[Array, Array]:
     """(value, whether digits of it are lost)."""
     one, zero = x * 0.0 + 1.0, x * 0.0
-    _, total, most = iterate(_series(tol * 0.25), active, (one, one, one), (a, b, c, x), _STEPS)
+    last, total, most = iterate(_series(tol * 0.25), active, (one, one, one), (a, b, c, x), _STEPS)
+    # Terms that grow once more behind -c, to about the power of this base, may be 0 before.
+    gone = (last == 0.0) & (c < 0.0) & ~pole(a) & ~pole(b)
+    gone = gone & ((1.0 - c) * log(inside(gone & (x > 0.0), x / (1.0 - x), 1e-30)) > -40.0)
+    most = where(gone, math.inf, most)
     cancels = active & (most > 2.0 * absolute(total))
     state = (one, zero, one, zero)
     exact = iterate(_exact_series(tol * 0.25), cancels, state, (a, b, c, x), _STEPS)
@@ -219,6 +223,8 @@ def _reduced(a: Any, b: Any, c: ArrayLike, x: Any, slope: bool = False) -> tuple
     # Where terms cancel, those in u are led.
     long = (maximum(absolute(p), absolute(q)) > _LONG) & (r > 0.0) & (z < 0.0)
     turned = long | ((z < -0.5) & (slope | ~(finite & (z > -2.0))))
+    if is_short(z):     # with twice the digits, too, fewer terms may cancel
+        turned = turned | ((z < -0.1) & (maximum(absolute(p), absolute(q)) > 3.0) & ~finite)
     base = 1.0 - inside(turned, z, 0.0)
     q = where(turned, r - q, q)
     u = where(turned, z / (z - 1.0), z)
@@ -278,6 +284,8 @@ def hyp2f1_of(tol: float, a: ArrayLike, b: ArrayLike, c: ArrayLike, x: Any) -> A
     at_one = _at_one(one, a, b, c)
     # (1-x)**-a of a parameter that is c, also beyond 1 if that power is real.
     e = where(b == c, a, b)
+    power = legal & (x < 1.0) & ((a == c) | (b == c)) & ~pole(c)
+    value = where(power, exp(-inside(power, e, 0.0) * log1p(-inside(power, x, 0.0))), value)
     beyond = fine & (x > 1.0) & ~legal & ((a == c) | (b == c)) & ~pole(c) & (e == rint(e))
     size = exp(-inside(beyond, e, 0.0) * log(inside(beyond, x, 2.0) - 1.0))
     odd = e - 2.0 * floor(0.5 * e) != 0.0
