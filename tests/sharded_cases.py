@@ -819,6 +819,16 @@ def case_a_number_beside_an_array_on_many_devices_is_put_there_once():
         check_parts(product, X * 3.5)
 
 
+def case_a_write_into_a_reshaped_array_reads_no_element_that_it_has_written():
+    @olympus.jit
+    def later(x):
+        return lax.dynamic_update_slice((x + 1)[None], (x + 1)[:-1][None], (0, 1))
+
+    for spec in (P(), P("x")):
+        x = olympus.device_put(np.arange(64), on(*spec))
+        assert np.array_equal(later(x)[0], [1, *range(1, 64)])
+
+
 CASES = names(globals())
 
 if __name__ == "__main__":

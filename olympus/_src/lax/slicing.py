@@ -568,9 +568,7 @@ class DynamicUpdateSlice(Physical):
 
     def emit(self, b: Builder, x: IrValue, update: IrValue, *starts: IrValue) -> IrValue:
         padded = _padded_starts(b, starts, b.avals_in[0].ndim, 2)
-        update, behind = self.kernels.apart(b, x, update, padded)
-        out = b.op("stablehlo.dynamic_update_slice", [x, update, *padded])
-        return b.ops("stablehlo.optimization_barrier", [out]).results[0] if behind else out
+        return self.kernels.write(b, x, update, padded)
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, Tangent]:
         x, update, *starts = primals

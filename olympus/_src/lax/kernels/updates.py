@@ -20,6 +20,7 @@ from ...base.lib import mlir
 from ...base.typing import IrOperation, IrValue
 from ...core.kernels import Kernel
 from ...core.primitive import Builder
+from ...types import dtypes
 from ..indexing import (
     ScatterDimensionNumbers, scatter_add_p, scatter_max_p, scatter_min_p, scatter_p, scatter_sub_p,
 )
@@ -28,6 +29,7 @@ from ..slicing import dynamic_update_slice_p
 
 # Found with tools/kernel_table.py: of fewer elements, or a smaller part, a copy takes as long.
 LEAST, PART = 512, 2
+_BOOL = dtypes.as_dtype(bool)
 # Operations that are looked at, backwards from the update: for speed, and for a conflict.
 MOST, FEW = 400, 100
 # What XLA fuses: operations that move elements, and those that do not. Others have their results in
@@ -69,6 +71,24 @@ def apart(b: Builder, x: IrValue, update: IrValue, starts: Sequence[IrValue] = (
     if found is Conflict.BY_SOURCES and b.module.keeps_calls:
         return b.kept([update])[0], False
     return update, found is not Conflict.NONE
+
+
+def write(b: Builder, x: IrValue, update: IrValue, starts: Sequence[IrValue]) -> IrValue:
+    """stablehlo.dynamic_update_slice, which XLA:CPU may do in place."""
+    name, on_cpu = "stablehlo.dynamic_update_slice", b.module.platform in (None, "cpu")
+    found = conflict(b, x, update, starts) if on_cpu else Conflict.NONE
+    if found is Conflict.BY_SOURCES and not b.module.keeps_calls:
+        # No call keeps the update apart; so a choice is written, which is another array.
+        flags = b.avals_out[0].update(dtype=_BOOL)
+        placed = b.op(name, [b.full(b.avals_out[0], 0), update, *starts])
+        mask = b.op(name, [b.full(flags, False), b.full(b.avals_in[1].update(dtype=_BOOL), True),
+                           *starts], None, flags)
+        return b.op("stablehlo.select", [mask, placed, x])
+    if found is Conflict.BY_SOURCES:
+        update = b.kept([update])[0]
+    out = b.op(name, [x, update, *starts])
+    return out if found is not Conflict.BY_READERS else (
+        b.ops("stablehlo.optimization_barrier", [out]).results[0])
 
 
 def conflict(b: Builder, x: IrValue, update: IrValue, starts: Sequence[IrValue]) -> Conflict:
