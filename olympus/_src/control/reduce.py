@@ -75,8 +75,8 @@ def combined_by(b: Builder, program: ClosedOlympuspr) -> Callable[..., Sequence[
 def is_kernel(b: Builder, program: ClosedOlympuspr) -> bool:
     """Whether XLA makes a kernel of a reduction or scatter that combines scalars by a program.
 
-    XLA:CPU ends the process at most programs (jaxlib 0.10.2, 0.12.0.1) that have other operations
-    than scalar ones: loops, sorts, calls, operations on vectors.
+    XLA:CPU of jaxlib 0.10.2 ends the process at most programs that have other operations than
+    scalar ones: loops, sorts, calls, operations on vectors. That of 0.12.0.1 does not.
     """
     return _has_scalars_alone(program) or b.platform != "cpu"
 
