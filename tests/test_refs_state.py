@@ -7,6 +7,7 @@ import olympus
 import olympus.numpy as onp
 from olympus import lax
 from olympus.ad import DidntWant, DontWant, GradRef, GradValue
+from olympus.errors import UnexpectedTracerError
 from olympus.experimental.custom_partitioning import custom_partitioning
 from olympus.extend.core import Primitive
 from olympus.extend.state import (
@@ -317,3 +318,33 @@ COMPUTATIONS = {
 def test_a_computation_that_makes_a_reference_is_compiled(name):
     f, want = COMPUTATIONS[name]
     np.testing.assert_array_equal(olympus.jit(f)(ROW), want)
+
+
+def _fivefold(kind, read):
+    """A function with a rule that says of its derivative that it is five times what it is."""
+    fun = kind(read)
+    if kind is olympus.custom_jvp:
+        fun.defjvp(lambda p, t: (read(*p), 5 * t[0]))
+    else:
+        fun.defvjp(lambda ref: (read(ref), None), lambda _, ct: (5 * ct,))
+    return fun
+
+
+@pytest.mark.parametrize("kind", [olympus.custom_vjp, olympus.custom_jvp])
+def test_a_rule_is_not_passed_over_where_a_reference_holds_a_differentiated_value(kind):
+    """Regression: of a function that returns the content, the derivative was taken without its
+    rule, and of one that reads a part there was a StopIteration.
+    """
+    fun = _fivefold(kind, lambda ref: ref[...])
+    ways = (lambda f: olympus.grad(f)(2.0), lambda f: olympus.jvp(f, (2.0,), (1.0,)),
+            lambda f: olympus.grad(lambda x: olympus.vmap(lambda y: f(x * y))(X).sum())(2.0),
+            lambda f: olympus.grad(olympus.jit(f))(2.0))
+    for way in ways:
+        with pytest.raises((ValueError, UnexpectedTracerError), match=r"rules( <lambda>.*which)?"
+                           r"\s+know nothing of it|know nothing but arguments"):
+            way(lambda x: fun(new_ref(x)))
+    with pytest.raises(UnexpectedTracerError, match=r"know nothing but arguments"):
+        olympus.grad(lambda x: fun(new_ref(onp.stack([x, x])).at[0]))(2.0)
+    held = new_ref(3.0)
+    assert olympus.grad(lambda x: x * fun(held))(2.0) == 3
+    np.testing.assert_array_equal(olympus.vmap(lambda x: fun(new_ref(x)))(X), X)

@@ -7,7 +7,7 @@ import pytest
 
 import olympus
 import olympus.numpy as onp
-from olympus import grad, jit, jvp, lax, vmap
+from olympus import export, grad, jit, jvp, lax, vmap
 
 X = np.array([[3.0, 1.0, 2.0], [0.5, 4.0, -1.0]], np.float32)
 POINTS = lax.ScatterDimensionNumbers((), (0,), (0,))
@@ -201,6 +201,9 @@ def test_reductions_explain_themselves():
         lax.reduce(X, 0.0, lax.add, (0, 0))
     with pytest.raises(TypeError, match="no operands given"):
         lax.reduce((), (), lambda a, b: a, (0,))
+    rows = olympus.ShapeDtypeStruct((*export.symbolic_shape("b"), 3), "float32")
+    with pytest.raises(NotImplementedError, match=r"reduce: a computation with a loop, a sort"):
+        export.export(jit(lambda x: lax.reduce(x, -np.inf, LARGER["sort"], (1,))))(rows)
     with pytest.raises(TypeError, match="reduce: 'x' of type str given; a NamedSharding"):
         lax.reduce(X, 0.0, lax.add, (0,), out_sharding="x")
 

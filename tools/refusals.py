@@ -27,7 +27,8 @@ REASONS = {
                                                     r"module\.py:_check_donation:",
     "a compiled program cannot raise": r": \w+: bounds_error given",
     "a program that depends on a symbolic size": r"aggregate_to_topk=False|associative scan over|"
-                                               r"dimensions\.py:__getitem__: shard_map",
+                                               r"dimensions\.py:__getitem__: shard_map|"
+                                               r"reduce\.py:is_kernel:",
     "methods of SciPy's that others stand in for": r"solve_ivp\.py:solve_ivp:",
     "what JAX has and is planned here": r"stand_ins\.py:",
     "a rule that somebody else's primitive lacks": r": RuleMissingError",

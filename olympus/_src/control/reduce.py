@@ -26,7 +26,7 @@ from ..lax.slicing import concatenate, slice_in_dim
 from ..lowering.linking import operations
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from ..types.shape import prod
+from ..types.shape import SymbolicDim, prod
 
 _lowering: Any = lazy_module("olympus._src.lowering.module")
 Dims = tuple[int, ...]
@@ -75,10 +75,17 @@ def combined_by(b: Builder, program: ClosedOlympuspr) -> Callable[..., Sequence[
 def is_kernel(b: Builder, program: ClosedOlympuspr) -> bool:
     """Whether XLA makes a kernel of a reduction or scatter that combines scalars by a program.
 
-    XLA:CPU ends the process at most programs (jaxlib 0.10.2, 0.12.0.1) that have other operations
-    than scalar ones: loops, sorts, calls, operations on vectors.
+    XLA:CPU of jaxlib 0.10.2 ends the process at most programs that have other operations than
+    scalar ones: loops, sorts, calls, operations on vectors. That of 0.12.0.1 does not.
     """
-    return _has_scalars_alone(program) or b.platform != "cpu"
+    if _has_scalars_alone(program) or b.platform != "cpu":
+        return True
+    if any(isinstance(n, SymbolicDim) for aval in b.avals_in for n in aval.shape):
+        raise NotImplementedError(
+            f"{b.eqn.primitive.name}: a computation with a loop, a sort, a call or vectors given, "
+            "and arrays of symbolic sizes; operations on scalars are required for these; write it "
+            "without, or export it for sizes that are numbers.")
+    return False
 
 
 @derived

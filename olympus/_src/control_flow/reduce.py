@@ -17,7 +17,7 @@ from ..core.ir import ClosedOlympuspr, SameObjects, derived
 from ..core.primitive import Primitive
 from ..core.staging import must_be_passed
 from ..core.trace import Tracer, typeof
-from ..interpreters.passes import arrays_only
+from ..interpreters.discharge import discharge
 from ..lax import reduce as monoids
 from ..lax.arithmetic import max_p, min_p, mul_p
 from ..lax.bits import and_p, or_p, xor_p
@@ -54,7 +54,7 @@ def scalar_program(what: str, fun: Callable[..., PyTree], tree: PyTreeDef,
             raise TypeError(f"{what}: the computation {body.name} closes over {given}; a function "
                             "of its arguments alone is required; pass the value as one more "
                             "operand.")
-    program = arrays_only(body.program)
+    program = discharge(body.program)
     # Arrays that it closes over are no operands of the reduction: they become constants again.
     return _closed(program, SameObjects(body.consts)) if body.consts else program
 

@@ -31,7 +31,7 @@ from ..core.context import ThreadState, ctx
 from ..core.evaluate import eval_closed
 from ..core.ir import Literal
 from ..core.staging import recorder
-from ..core.trace import REFERENCES, valid_olympustype
+from ..core.trace import REFERENCES, Tracer, check_usable, valid_olympustype
 from ..devices import devices
 from ..devices.array import stored
 from ..interpreters.passes import arrays_only
@@ -764,6 +764,9 @@ class JitFunction:
 
     def _without_value(self, arguments: Arguments) -> TypeError:
         """The error for an argument with a type and no value, or with another library's type."""
+        for x in arguments.leaves:
+            if isinstance(x, Tracer):
+                check_usable(x)     # a reference gave a value of a trace that waits
         i, x = next((i, x) for i, (x, aval) in enumerate(zip(arguments.leaves, arguments.avals))
                     if type(x) is ShapeDtypeStruct or not isinstance(aval, AbstractValue)
                     or not valid_olympustype(x))
