@@ -224,7 +224,8 @@ def _by_band(b: Builder, x: IrValue, *, axis: int, size: int, out_size: int, met
         flat = make_aval((1, n, before * behind), aval.dtype)
         (x,) = b.traced(lambda x: reshape(transpose(x, (1, 0, 2)), flat.shape), [x], [cube])
         x, cube = b.hold(x, flat), flat
-    (y,) = b.traced(functools.partial(_summed, count), [x, w, b.constant(first, places)], [cube, weights, places])
+    (y,) = b.traced(functools.partial(_summed, count), [x, w, b.constant(first, places)], [
+        cube, weights, places])
     found = make_aval((cube.shape[0], m, cube.shape[2]), aval.dtype)
     # Otherwise XLA computes the sums again in each reader, in its order.
     y, turned = b.hold(y, found), (m, before, behind)
