@@ -85,6 +85,14 @@ def test_images_by_the_few_weights_that_are_not_0(shape, size, method, antialias
     np.testing.assert_allclose(pair, plain, rtol=0, atol=1e-5 * abs(plain).max())
 
 
+def test_the_gradient_of_a_sum_of_a_resized_image_is_the_sums_of_weights():
+    """The gradient of one number everywhere raised a ValueError in lowering."""
+    x = np.ones((200, 9), "f4")
+    gradient = jit(olympus.grad(lambda x: image.resize(x, (100, 9), "linear").sum()))(x)
+    np.testing.assert_allclose(gradient, np.full((200, 9), 0.5), rtol=0.2)
+    np.testing.assert_allclose(gradient.sum(), 900, rtol=1e-5)
+
+
 def test_a_pixel_that_is_nan_stays_among_its_neighbours():
     x = np.zeros((200, 200), "f4")
     x[100, 50] = np.nan

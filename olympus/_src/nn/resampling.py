@@ -104,13 +104,9 @@ class Resampled(Primitive):
     spread = staticmethod(tags.along("axis"))
     along = "axis"
     linear = (0,)
-    contracts = True
 
     def work(self, ins: Shapes, outs: Shapes, params: Params) -> float:
         return 0.02 * prod(outs[0]) * ins[0][params["axis"]]
-
-    def summed_axes(self, params: Params) -> Sequence[int]:
-        return (params["axis"],)
 
     def infer(self, x: ShapedArray, *, axis: int, size: int, out_size: int, method: str,
               antialias: bool, precision: PrecisionLike, adjoint: bool) -> ShapedArray:
