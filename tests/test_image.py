@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from test_kernel_rules import taken
 
 import olympus
-from olympus import image, numpy as onp, test_util
+from olympus import image, jit, numpy as onp, test_util
 
 METHODS = ["linear", "cubic", "cubic-pytorch", "lanczos3", "lanczos5", "area"]
 
@@ -50,6 +51,54 @@ def test_pixels_are_weighted_by_the_kernel(method, antialias):
         x.astype("f4"), (9,), (0,), onp.array([0.71]), onp.array([2.33]), method, antialias)
     np.testing.assert_allclose(out, resampled(x, 9, 0.71, 2.33, method, antialias), rtol=1e-5,
                                atol=2e-6)
+
+
+BANDS = "sums of the pixels with weights"
+# The image, the result, the method, antialias, and how many axes have few weights.
+RESIZED = [
+    ((127, 128), (127, 256), "linear", True, 1), ((111, 148), (111, 149), "linear", True, 1),
+    ((1024, 16), (3, 16), "linear", True, 0), ((1023, 17), (48, 17), "lanczos3", True, 0),
+    ((1023, 17), (100, 17), "lanczos3", True, 1),
+    ((4, 30, 70, 3), (4, 60, 90, 3), "cubic", True, 1),
+    ((2, 200, 150, 3), (2, 70, 149, 3), "area", True, 2), ((16385,), (5000,), "lanczos5", True, 1),
+    ((200, 300), (90, 301), "cubic-pytorch", True, 2), ((150, 160), (149, 1), "linear", False, 1),
+    ((200, 300), (90, 301), "cubic-pytorch", False, 0)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("shape", "size", "method", "antialias", "used"), RESIZED)
+def test_images_by_the_few_weights_that_are_not_0(shape, size, method, antialias, used):
+    """As by the product with all weights, and so are the gradients, also mapped."""
+    x = np.random.default_rng(0).normal(size=shape).astype("f4")
+
+    def resize(x):
+        return image.resize(x, size, method, antialias)
+
+    def both(x):
+        return olympus.vjp(resize, x)[1](resize(x))[0]
+
+    assert len([k for k in taken(resize, x) if k == BANDS]) == used
+    for fun in (resize, both):
+        plain = jit(fun, kernels="off")(x)
+        np.testing.assert_allclose(jit(fun)(x), plain, rtol=0, atol=1e-5 * abs(plain).max())
+    pair, plain = jit(olympus.vmap(both))(np.stack([x, -x])), np.stack([plain, -plain])
+    np.testing.assert_allclose(pair, plain, rtol=0, atol=1e-5 * abs(plain).max())
+
+
+def test_the_gradient_of_a_sum_of_a_resized_image_is_the_sums_of_weights():
+    """The gradient of one number everywhere raised a ValueError in lowering."""
+    x = np.ones((200, 9), "f4")
+    gradient = jit(olympus.grad(lambda x: image.resize(x, (100, 9), "linear").sum()))(x)
+    np.testing.assert_allclose(gradient, np.full((200, 9), 0.5), rtol=0.2)
+    np.testing.assert_allclose(gradient.sum(), 900, rtol=1e-5)
+
+
+def test_a_pixel_that_is_nan_stays_among_its_neighbours():
+    x = np.zeros((200, 200), "f4")
+    x[100, 50] = np.nan
+    out = np.asarray(jit(lambda x: image.resize(x, (400, 200), "linear"))(x))
+    assert set(zip(*np.nonzero(np.isnan(out)), strict=True)) <= {(i, 50) for i in range(198, 204)}
+    assert np.isnan(out[200, 50])
 
 
 def placed(x, scale, shift, size, method):

@@ -413,8 +413,10 @@ def _with_ties_and_nan(x: np.ndarray, axis: int) -> list[np.ndarray]:
 
 OUTER = "outer products"
 PRODUCTS = [
-    ("bij,bjk->bik", (256, 4, 4), (256, 4, 4), True),
-    ("bij,bjk->bik", (255, 4, 4), (255, 4, 4), False),
+    ("bij,bjk->bik", (64, 4, 4), (64, 4, 4), True), ("bij,bjk->bik", (63, 5, 5), (63, 5, 5), False),
+    ("bij,bjk->bik", (113, 3, 3), (113, 3, 3), False),
+    ("bij,bjk->bik", (114, 3, 3), (114, 3, 3), True),
+    ("bij,bjk->bik", (83, 7, 7), (83, 7, 7), False), ("bij,bjk->bik", (84, 7, 7), (84, 7, 7), True),
     ("bij,bjk->bik", (64, 8, 8), (64, 8, 8), True), ("bij,bjk->bik", (63, 8, 8), (63, 8, 8), False),
     ("bij,bjk->bik", (512, 9, 2), (512, 2, 4), False),
     ("bij,bjk->bik", (2048, 2, 2), (2048, 2, 2), False),

@@ -56,7 +56,9 @@ class Sort(Primitive):
     makes_nan = False
 
     def work(self, ins: Shapes, outs: Shapes, params: Params) -> float:
-        return 4.0 * max(map(prod, ins)) * (1.0 + math.log2(max(max(ins[0], default=1), 1)))
+        size = max(map(prod, ins))
+        pace = 4.0 * (1.0 + math.log2(max(max(ins[0], default=1), 1)))
+        return size * (pace if known_less(size, self.kernels_from) else min(pace, 12.0))
 
     def remedy(self, avals: Sequence[ShapedArray], params: Params) -> str:
         if exceeds(avals[0].shape[params["dimension"]], SHORT):

@@ -1,36 +1,28 @@
-"""Images resampled: each axis by one product with a matrix of weights.
-
-Pixel i covers [i, i + 1), so its centre is i + 1/2. A weight is a kernel of the distance between
-the place that an output pixel comes from and an input pixel; the weights of an output pixel add up
-to 1. Positions are computed in float32 at least, whatever the image's dtype.
-"""
+"""Images resampled, each axis by itself: see `resampling.py` for the weights."""
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..base.typing import Array, ArrayLike, Shape
-from ..jit.fused import fused, unasked
+from ..core.trace import typeof
+from ..jit.fused import fused
 from ..lax.creation import iota
-from ..lax.precision import Precision, PrecisionLike
-from ..numpy import arithmetic as uf, reductions
-from ..numpy.conditions import clip
+from ..lax.precision import Precision, PrecisionLike, canonical_precision
 from ..numpy.creation import zeros
 from ..numpy.einsum import einsum
 from ..numpy.indexing import take
 from ..numpy.manipulation import astype
 from ..numpy.promote import array_args, inexact, to_array
-from ..numpy.selection import where
-from ..numpy.trigonometry import sinc
 from ..types import dtypes
 from ..types.shape import (
     canonical_axes, canonical_shape, definitely_equal, is_static, prod, sequence,
 )
-from .segments import segment_sum
+from .resampling import resampled_p, weights_of
 
 
 class ResizeMethod(enum.Enum):
@@ -78,55 +70,6 @@ def _resize_method(name: str, method: Any) -> ResizeMethod:
     return found
 
 
-# Kernels of a distance x >= 0 --------------------------------------------------------------------
-
-def _triangle(x: Array) -> Array:
-    return uf.maximum(1 - x, 0)
-
-
-def _cubic(slope: float) -> Callable[[Any], Any]:
-    def kernel(x: Array) -> Array:
-        near = ((slope + 2) * x - (slope + 3)) * x * x + 1
-        far = slope * (((x - 5) * x + 8) * x - 4)
-        return where(x < 1, near, where(x < 2, far, 0))
-    return kernel
-
-
-def _lanczos(radius: int) -> Callable[[Any], Any]:
-    return lambda x: where(x < radius, sinc(x) * sinc(x / radius), 0)
-
-
-_KERNELS: dict[ResizeMethod, Callable[[Any], Any]] = {
-    ResizeMethod.LINEAR: _triangle, ResizeMethod.CUBIC: _cubic(-0.5),
-    ResizeMethod.CUBIC_PYTORCH: _cubic(-0.75), ResizeMethod.LANCZOS3: _lanczos(3),
-    ResizeMethod.LANCZOS5: _lanczos(5)}
-
-
-@unasked
-def _weights(size: int, out_size: Any, scale: ArrayLike, translation: Any, method: ResizeMethod,
-             antialias: bool, dtype: Any) -> Array:
-    """[size, out_size]: how much of each input pixel is in each output pixel."""
-    if method is ResizeMethod.CUBIC_PYTORCH and antialias:
-        method = ResizeMethod.CUBIC
-    edges = 2 if method is ResizeMethod.CUBIC_PYTORCH else 0    # rows that stand for edge pixels
-    step = 1 / scale
-    place = iota("int32", size + 2 * edges)[:, None] - edges
-    middle = (iota(dtype, out_size) + 0.5 - translation) * step     # in pixels of the input
-    if method is ResizeMethod.AREA:
-        half = abs(step) / 2
-        weights = uf.minimum(middle + half, place + 1) - uf.maximum(middle - half, place)
-        weights = uf.maximum(weights, 0)
-    else:
-        width = uf.maximum(abs(step), 1) if antialias else 1
-        weights = _KERNELS[method](abs(middle - 0.5 - place) / width)
-    if edges:
-        weights = segment_sum(weights, clip(place[:, 0], 0, size - 1), size,
-                              indices_are_sorted=True)
-    total = reductions.sum(weights, 0)
-    covered = (abs(total) > 1000 * dtypes.finfo(dtype).eps) & (middle >= 0) & (middle <= size)
-    return where(covered, weights / where(covered, total, 1), 0)
-
-
 @fused(static=("shape", "dims", "method", "antialias", "precision"))
 def _resampled(image: ArrayLike, scale: Any, translation: Any, *, shape: Sequence[int],
                dims: tuple[int, ...], method: ResizeMethod, antialias: bool,
@@ -135,17 +78,24 @@ def _resampled(image: ArrayLike, scale: Any, translation: Any, *, shape: Sequenc
     image = to_array(inexact(image))
     work = dtypes.wide_dtype(image.dtype)
     real = dtypes.to_real_dtype(work)
+    if not dims:
+        return image
+    out = astype(image, work)
+    if scale is None and is_static((*image.shape, *shape)) and not typeof(image).tagged:
+        # The axis that shrinks most comes first.
+        for d in sorted(dims, key=lambda d: shape[d] / image.shape[d]):
+            out = resampled_p.bind(out, axis=d, size=image.shape[d], out_size=shape[d],
+                                   method=method.name, antialias=antialias, adjoint=False,
+                                   precision=canonical_precision(precision))
+        return astype(out, image.dtype)
     labels, operands = list(range(image.ndim)), []
     for k, d in enumerate(dims):
         ratio, shift = ((shape[d] / image.shape[d], 0) if scale is None
                         else (astype(scale[k], real), astype(translation[k], real)))
-        operands += [_weights(image.shape[d], shape[d], ratio, shift, method, antialias, real),
-                     [d, image.ndim + d]]
+        operands += [weights_of(image.shape[d], shape[d], ratio, shift, method.name, antialias,
+                                real), [d, image.ndim + d]]
         labels[d] = image.ndim + d
-    if not dims:
-        return image
-    out = einsum(astype(image, work), list(range(image.ndim)), *operands, labels,
-                 precision=precision)
+    out = einsum(out, list(range(image.ndim)), *operands, labels, precision=precision)
     return astype(out, image.dtype)
 
 

@@ -25,6 +25,7 @@ Dims = tuple[int, ...]
 DimensionNumbers = tuple[tuple[Dims, Dims], tuple[Dims, Dims]]
 # Found with tools/kernel_table.py: XLA is as fast for larger matrices, and for few.
 LARGEST, LEAST_BATCH, LEAST_ELEMENTS = 8, 64, 4096
+MIDDLE, LEAST_OF_MIDDLE = 6, 1024       # matrices of up to 6 rows
 
 
 def _sizes(shape: Sequence[int], axes: Dims) -> int:
@@ -40,8 +41,9 @@ def _is_small(b: Builder, lhs: IrValue, rhs: IrValue, *, dimension_numbers: Dime
         return False
     batch, k = _sizes(x.shape, lb), _sizes(x.shape, lc)
     m, n = _sizes(x.shape, free_axes(x.ndim, lc, lb)), _sizes(y.shape, free_axes(y.ndim, rc, rb))
-    return (batch >= LEAST_BATCH and out.size >= LEAST_ELEMENTS and k > 1
-            and 2 < max(m, k, n) <= LARGEST)
+    size = max(m, k, n)
+    least = LEAST_OF_MIDDLE if size <= MIDDLE else LEAST_ELEMENTS
+    return batch >= LEAST_BATCH and out.size >= least and k > 1 and 2 < size <= LARGEST
 
 
 def _small(b: Builder, lhs: IrValue, rhs: IrValue, *, dimension_numbers: DimensionNumbers,
