@@ -84,7 +84,7 @@ class Facts:
     # Whether each device runs its body, on the parts that `mesh`, `in_specs` and `out_specs` give.
     per_device: bool = False
     replaces: bool = False  # whether its result is its first operand with some elements replaced
-    # For `runtime.elements`: whether both emitters of XLA:CPU compute it equally well.
+    # For `runtime.elements`: whether both emitters of XLA:CPU compute it equally well, of floats.
     emitters_agree: bool = True
     # For `interpreters.checks`.
     makes_nan: bool = True  # whether a result may be NaN though no operand is

@@ -9,8 +9,8 @@ vectors of costly loops. So softplus of 1,000,001 numbers takes 17 ms, of 1,000,
 
 Both compute the same bits, but for some last places, of the types below: of float16 and complex
 numbers the newer one rounds less often, and some functions of float64 are faster by it. It keeps
-all other programs. jaxlib 0.12 has the newer emitter only. `tools/kernel_table.py` measures both,
-in the cases `single` and `unequal`.
+all programs with other operations, too. jaxlib 0.12 has the newer emitter only.
+`tools/kernel_table.py` measures both, in the cases `single` and `unequal`.
 """
 
 from __future__ import annotations
@@ -19,13 +19,19 @@ from collections.abc import Iterator
 
 from ..base import lib
 from ..core.ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, derived
+from ..lax.barriers import stop_gradient_p
+from ..lax.convert import bitcast_convert_type_p
+from ..lax.families import Elementwise
 from ..types import dtypes
-from ..types.shape import definitely_equal, prod
+from ..types.avals import ShapedArray
+from ..types.shape import definitely_equal
 
 LEAST = 1024
 _LEAST_SHARED = 4096    # smaller arrays are not shared among threads
 _MOST_BESIDE = 8        # elements at an index of the first axis
-_BY_ELEMENTS = {"fused", "long", "costly", "moves", "spreads"}
+_COSTLY = {"costly", "long"}
+_BY_ELEMENTS = _COSTLY | {"fused", "moves", "spreads"}
+_OTHERS = {bitcast_convert_type_p, stop_gradient_p}
 _DTYPES = frozenset(map(dtypes.as_dtype, (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bfloat16",
     "float32")))
@@ -34,16 +40,19 @@ _DTYPES = frozenset(map(dtypes.as_dtype, (
 @derived
 def is_elemental(closed: ClosedOlympuspr) -> bool:
     """Whether the elemental emitter is the better one for a program of one CPU device."""
-    if not any(getattr(aval, "size", 0) >= LEAST for aval in closed.out_avals):
-        return False
     eqns = []
     for eqn in _equations(closed.olympuspr):
-        prim = eqn.primitive
-        if not (prim.elementwise or prim.fusion in _BY_ELEMENTS) or not prim.emitters_agree or any(
-                getattr(v.aval, "dtype", None) not in _DTYPES for v in (*eqn.invars, *eqn.outvars)):
+        if not _is_compiled_alike(eqn):
             return False
         eqns.append(eqn)
-    return len(eqns) == 1 and _is_one_operation(eqns[0]) or any(map(_has_unequal_parts, eqns))
+    if len(eqns) == 1 and _is_one_operation(eqns[0]):
+        return True
+    # The newer emitter adds cheap terms of a vector as fast, and counts faster.
+    adds_vectors = any(eqn.primitive.fusion == "reduces" and eqn.invars[0].aval.ndim == 1
+                       for eqn in eqns)
+    kinds = _COSTLY if adds_vectors else _COSTLY | {"fused"}
+    return any(eqn.primitive.fusion in kinds and _parts_are_unequal(eqn.outvars[0].aval)
+               for eqn in eqns)
 
 
 def _equations(pr: Olympuspr) -> Iterator[OlympusprEqn]:
@@ -56,16 +65,30 @@ def _equations(pr: Olympuspr) -> Iterator[OlympusprEqn]:
             yield eqn
 
 
+def _is_compiled_alike(eqn: OlympusprEqn) -> bool:
+    """Whether the elemental emitter computes an equation as well as the newer one."""
+    prim, avals = eqn.primitive, [v.aval for v in (*eqn.invars, *eqn.outvars)]
+    if not all(type(a) is ShapedArray and (a.dtype in _DTYPES or dtypes.is_key(a.dtype))
+               for a in avals):
+        return False
+    if prim.fusion == "reduces":    # the newer emitter adds rows faster
+        return avals[0].size < _LEAST_SHARED or _parts_are_unequal(avals[0])
+    if prim.elementwise or prim.fusion in _BY_ELEMENTS or prim in _OTHERS:
+        return prim.emitters_agree or dtypes.scalar_kind(avals[-1].dtype) != "f"
+    small = all(a.size < LEAST for a in avals)      # as keys are made of a seed
+    return small and not eqn.effects and not prim.applied(eqn.params, eqn.invars)
+
+
 def _is_one_operation(eqn: OlympusprEqn) -> bool:
-    return eqn.primitive.elementwise and eqn.primitive.single and not any(
-        type(x) is Literal for x in eqn.invars)
+    """Whether an equation is lowered to one operation of StableHLO, on all its operands."""
+    prim = eqn.primitive
+    return (isinstance(prim, Elementwise) and prim.single and prim.op.startswith("stablehlo.")
+            and eqn.outvars[0].aval.size >= LEAST
+            and not any(type(x) is Literal for x in eqn.invars))
 
 
-def _has_unequal_parts(eqn: OlympusprEqn) -> bool:
-    """Whether threads that share an elementwise result get different numbers of elements."""
-    shape = eqn.outvars[0].aval.shape
-    first = next((n for n in shape if not definitely_equal(n, 1)), 1)
-    beside, left_over = prod(shape) // max(first, 1), first % lib.cores()
-    return (eqn.primitive.elementwise and prod(shape) >= _LEAST_SHARED
-            and beside <= _MOST_BESIDE and left_over != 0)
-
+def _parts_are_unequal(aval: ShapedArray) -> bool:
+    """Whether threads that share an array get different numbers of elements."""
+    size, first = aval.size, next((n for n in aval.shape if not definitely_equal(n, 1)), 1)
+    beside, left_over = size // max(first, 1), first % lib.cores()
+    return size >= _LEAST_SHARED and beside <= _MOST_BESIDE and left_over != 0
