@@ -253,6 +253,8 @@ def test_odd_vectors_are_as_even_ones(
 # Programs of one CPU device by their loops: (function, shapes of float32 operands).
 ELEMENTAL: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
     "one operation": (lambda x, y: x * y, [(5000,), (5000,)]),
+    "an absolute value": (lax.abs, [(5000,)]),
+    "a conversion": (lambda x: x.astype("int32"), [(5000,)]),
     "a vector of a size that threads share unequally": (nn.softplus, [(66001,)]),
     "points": (lambda x: nn.gelu(x) + 1, [(10_001, 3)]),
     "its gradient": (grad(lambda x: nn.softplus(x).sum()), [(66001,)]),

@@ -19,8 +19,9 @@ from collections.abc import Iterator
 
 from ..base import lib
 from ..core.ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, derived
+from ..lax.arithmetic import abs_p, neg_p, square_p
 from ..lax.barriers import stop_gradient_p
-from ..lax.convert import bitcast_convert_type_p
+from ..lax.convert import bitcast_convert_type_p, convert_element_type_p
 from ..lax.families import Elementwise
 from ..types import dtypes
 from ..types.avals import ShapedArray
@@ -31,6 +32,8 @@ _LEAST_SHARED = 4096    # smaller arrays are not shared among threads
 _MOST_BESIDE = 8        # elements at an index of the first axis
 _COSTLY = {"costly", "long"}
 _BY_ELEMENTS = _COSTLY | {"fused", "moves", "spreads"}
+# Primitives that are lowered to one operation of real numbers, though not of all.
+_OF_ONE = {abs_p, convert_element_type_p, neg_p, square_p}
 _OTHERS = {bitcast_convert_type_p, stop_gradient_p}
 _DTYPES = frozenset(map(dtypes.as_dtype, (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bfloat16",
@@ -82,8 +85,9 @@ def _is_compiled_alike(eqn: OlympusprEqn) -> bool:
 def _is_one_operation(eqn: OlympusprEqn) -> bool:
     """Whether an equation is lowered to one operation of StableHLO, on all its operands."""
     prim = eqn.primitive
-    return (isinstance(prim, Elementwise) and prim.single and prim.op.startswith("stablehlo.")
-            and eqn.outvars[0].aval.size >= LEAST
+    is_one = prim in _OF_ONE or (
+        isinstance(prim, Elementwise) and prim.single and prim.op.startswith("stablehlo."))
+    return (is_one and eqn.outvars[0].aval.size >= LEAST
             and not any(type(x) is Literal for x in eqn.invars))
 
 
