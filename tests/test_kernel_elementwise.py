@@ -272,6 +272,8 @@ OTHERS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
     "a sum of a vector": (lambda x: (x * x).sum(), [(66001,)]),
     "sums of long rows": (lambda x, y: (nn.softplus(x), y.sum(1)), [(66001,), (9, 999)]),
     "remainders of floats": (lambda x: nn.softplus(x) % 3, [(66001,)]),
+    "a conversion of bfloat16 to integers": (
+        lambda x: nn.softplus(x).astype("bfloat16").astype("int32"), [(66001,)]),
     "a gather": (lambda x: nn.softplus(x)[x.astype("int32") % 9], [(66001,)]),
     "a loop": (lambda x: lax.fori_loop(0, 3, lambda i, x: nn.softplus(x), x), [(66001,)]),
     "a product": (lambda x: nn.gelu(x @ x.T), [(201, 3)]),

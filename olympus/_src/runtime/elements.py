@@ -35,6 +35,7 @@ _BY_ELEMENTS = _COSTLY | {"fused", "moves", "spreads"}
 # Primitives that are lowered to one operation of real numbers, though not of all.
 _OF_ONE = {abs_p, convert_element_type_p, neg_p, square_p}
 _OTHERS = {bitcast_convert_type_p, stop_gradient_p}
+_BFLOAT16 = dtypes.as_dtype("bfloat16")
 _DTYPES = frozenset(map(dtypes.as_dtype, (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bfloat16",
     "float32")))
@@ -74,6 +75,9 @@ def _is_compiled_alike(eqn: OlympusprEqn) -> bool:
     if not all(type(a) is ShapedArray and (a.dtype in _DTYPES or dtypes.is_key(a.dtype))
                for a in avals):
         return False
+    if prim is convert_element_type_p and dtypes.is_integer(avals[-1].dtype):
+        # The elemental one makes vectors of fewer of these.
+        return avals[-1].dtype.itemsize < 8 and avals[0].dtype != _BFLOAT16
     if prim.fusion == "reduces":    # the newer emitter adds rows faster
         return avals[0].size < _LEAST_SHARED or _parts_are_unequal(avals[0])
     if prim.elementwise or prim.fusion in _BY_ELEMENTS or prim in _OTHERS:
