@@ -734,7 +734,7 @@ CACHES = {
     ("base/lib/calls.py", "lapack_names"): "none | process | one",
     ("command_line/arguments.py", "_dtypes"): "none | process | one",
     ("base/lib/executables.py", "_flags"): "none | process | one",
-    ("base/lib/executables.py", "_cpu_options"): "none | process | one",
+    ("base/lib/executables.py", "_cpu_options"): "emitter | process | two",
     ("devices/devices.py", "_present"): "plugin | process | as many as there are",
     ("base/lib/plugins.py", "_load_cuda_plugin"): "none | process | one",
     ("base/lib/plugins.py", "_load_tpu_plugin"): "none | process | one",

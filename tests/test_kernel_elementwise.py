@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import olympus
-from olympus import enable_x64, grad, jit, lax, vmap
+import olympus.numpy as onp
+from olympus import enable_x64, grad, jit, lax, nn, random, tree, vmap
+from olympus._src.base import lib
 from olympus._src.base.config import kernels
 
 
@@ -206,6 +208,17 @@ def test_elementwise_formulas_are_mapped_and_differentiated(rng: np.random.Gener
         near(jit(fun)(*args), jit(vmap(fun))(*args))
 
 
+@pytest.mark.parametrize("largest", [1e4, 1e30])    # all are XLA's where a quotient is beyond 2**28
+def test_remainders_of_many_floats_by_a_number_raised_an_mlir_error(largest: float) -> None:
+    x = np.random.default_rng(0).uniform(-99, 99, 1 << 16).astype(np.float32)
+    x[:3] = largest, -0.0, 6
+    for fun, theirs in ((lambda x: x % 3, lambda x: x % np.float32(3)), (
+            lambda x: onp.fmod(x, 3), lambda x: np.fmod(x, np.float32(3))),
+            (lambda x: 3 % x, lambda x: np.float32(3) % x), (lambda x: x // 3, lambda x: x // 3)):
+        with np.errstate(all="ignore"):
+            np.testing.assert_allclose(jit(fun)(x), theirs(x), rtol=1e-6, atol=1e-5)
+
+
 def test_a_wanted_accuracy_and_few_elements_leave_the_plain_form() -> None:
     x = np.ones(1023, np.float32)
     assert taken(lax.tan, x) == [] and taken(lax.tan, np.ones(1024, np.float32)) != []
@@ -221,9 +234,11 @@ def test_a_wanted_accuracy_and_few_elements_leave_the_plain_form() -> None:
     ("asinh", "float32", 16384), ("acosh", "float32", 65536), ("atanh", "float32", 65536),
     ("erf_inv", "float32", 16384), ("erf_inv", "float64", 16384), ("lgamma", "float32", 16384),
     ("sin", "bfloat16", 65536), ("atan", "float16", 65536), ("log2", "float64", 1 << 19)])
-def test_odd_vectors_are_as_even_ones(name: str, dtype: str, n: int, rng: np.random.Generator
-                                      ) -> None:
+def test_odd_vectors_are_as_even_ones(
+        name: str, dtype: str, n: int, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fun = getattr(lax, name)
+    monkeypatch.setattr(lib, "cores", lambda: 1)    # so that both are the newer emitter's
     with enable_x64(True):
         x = (rng.random((1, n + 1, 1)) * 2 - 1).astype(olympus.numpy.dtype(dtype))
         x[0, :5, 0] = np.nan, np.inf, -np.inf, -0.0, 1
@@ -233,3 +248,68 @@ def test_odd_vectors_are_as_even_ones(name: str, dtype: str, n: int, rng: np.ran
         for run in (jit(fun), jit(grad(lambda x: fun(x).sum()))):
             found, wanted = [np.asarray(run(v)).astype("float64") for v in (x, x[:, :-1])]
             np.testing.assert_array_equal(found[:, :-1], wanted)
+
+
+# Programs of one CPU device by their loops: (function, shapes of float32 operands).
+ELEMENTAL: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
+    "one operation": (lambda x, y: x * y, [(5000,), (5000,)]),
+    "an absolute value": (lax.abs, [(5000,)]),
+    "a conversion": (lambda x: x.astype("int32"), [(5000,)]),
+    "a vector of a size that threads share unequally": (nn.softplus, [(66001,)]),
+    "points": (lambda x: nn.gelu(x) + 1, [(10_001, 3)]),
+    "its gradient": (grad(lambda x: nn.softplus(x).sum()), [(66001,)]),
+    "moves of elements": (lambda x: nn.gelu(x).reshape(3, -1).T, [(66_003,)]),
+    "a mean of costly terms": (lambda x: nn.softplus(x).mean(), [(66001,)]),
+    "a normalisation of points": (nn.softmax, [(10_001, 3)]),
+    "remainders of integers": (lambda x: onp.exp(x).astype("int32") % 7, [(66001,)]),
+    "random numbers": (lambda x: random.randint(random.key(1), (9001,), 0, 9), [()])}
+OTHERS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
+    "an operation with a number": (nn.relu, [(2048,)]),
+    "few elements": (lambda x, y: x * y, [(100,), (100,)]),
+    "equal parts": (nn.softplus, [(65536,)]),
+    "long rows": (nn.softplus, [(101, 999)]),
+    "moves alone": (lambda x: onp.roll(x, 3), [(66001,)]),
+    "a sum of a vector": (lambda x: (x * x).sum(), [(66001,)]),
+    "sums of long rows": (lambda x, y: (nn.softplus(x), y.sum(1)), [(66001,), (9, 999)]),
+    "remainders of floats": (lambda x: nn.softplus(x) % 3, [(66001,)]),
+    "a conversion of bfloat16 to integers": (
+        lambda x: nn.softplus(x).astype("bfloat16").astype("int32"), [(66001,)]),
+    "a gather": (lambda x: nn.softplus(x)[x.astype("int32") % 9], [(66001,)]),
+    "a loop": (lambda x: lax.fori_loop(0, 3, lambda i, x: nn.softplus(x), x), [(66001,)]),
+    "a product": (lambda x: nn.gelu(x @ x.T), [(201, 3)]),
+    "float16": (lambda x: nn.gelu(x.astype("float16")), [(66001,)]),
+    "complex numbers": (lambda x: onp.exp(1j * x), [(66001,)]),
+    "a tangent": (lambda x: onp.tan(x) + nn.softplus(x), [(66001,)])}
+
+
+@pytest.mark.parametrize("name", [*ELEMENTAL, *OTHERS])
+def test_programs_whose_loops_the_elemental_emitter_compiles(
+        name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lib, "cores", lambda: 2)
+    fun, shapes = {**ELEMENTAL, **OTHERS}[name]
+    args = [onp.asarray(np.random.default_rng(0).normal(size=s).astype("float32")) for s in shapes]
+    found = []
+    for mode in "auto", "off":      # two programs, though their modules may be equal
+        made = jit(lambda *xs: fun(*xs), kernels=mode).lower(*args).compile()
+        emitter = dict(made._executable.loaded.key[2])["elemental"]
+        assert emitter == str(mode == "auto" and name in ELEMENTAL)
+        found.append(made(*args))
+    for got, expected in zip(*map(tree.leaves, found), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8", "int32", "int64"])
+@pytest.mark.parametrize("size", [1023, 1024, 4095, 4097, 65537])
+def test_both_emitters_compute_the_same_special_numbers(dtype: str, size: int) -> None:
+    with enable_x64(True):
+        x = onp.asarray(np.resize([np.nan, np.inf, -np.inf, -0.0, 0.0, 1e-40, -3e38, 1.0, -2.5],
+                                  size) if "int" not in dtype else np.resize(
+                                      [0, 1, -1, 127, -128, 5, -7], size)).astype(dtype)
+        y = x[::-1]
+        for fun in (lax.add, lax.mul, lax.max, lax.min, lax.sub, lax.lt, lambda x, y: -x,
+                    lambda x, y: lax.abs(x), lambda x, y: lax.sign(x),
+                    lambda x, y: onp.where(x > y, x * y, x - y)):
+            found, expected = [np.asarray(jit(fun, kernels=mode)(x, y)) for mode in ("auto", "off")]
+            kept = found == found       # of NaN the signs and payloads are free
+            np.testing.assert_array_equal(kept, expected == expected)
+            assert found[kept].tobytes() == expected[kept].tobytes()

@@ -24,7 +24,7 @@ import numpy as np
 
 import olympus
 import olympus.numpy as onp
-from olympus import grad, jit, lax
+from olympus import grad, jit, lax, nn
 from olympus._src.base import config
 
 RNG = np.random.default_rng(0)
@@ -61,6 +61,18 @@ def convolutions(n: int) -> Iterator[Case]:
             for i, what in enumerate("xw"):
                 yield f"{name}, gradient of {what}", grad(
                     lambda x, w, fun=fun: (fun(x, w) ** 2).sum(), i), (x, w)
+
+
+@case
+def elementary_emitter(n: int) -> Iterator[Case]:
+    """Programs of one operation, and of sizes that threads share unequally."""
+    x, y, points = uniform(n), uniform(n), uniform(n // 3 | 1, 3)
+    for name in "add", "abs", "rsqrt", "exp":
+        operands = (x, y) if name == "add" else (x,)
+        yield f"single {name}", getattr(lax, name), operands
+    for name in "softplus", "gelu", "relu":
+        yield f"unequal {name}", getattr(nn, name), (uniform(n + 1),)
+        yield f"unequal {name} of points", getattr(nn, name), (points,)
 
 
 @case

@@ -84,6 +84,8 @@ class Facts:
     # Whether each device runs its body, on the parts that `mesh`, `in_specs` and `out_specs` give.
     per_device: bool = False
     replaces: bool = False  # whether its result is its first operand with some elements replaced
+    # For `runtime.elements`: whether both emitters of XLA:CPU compute it equally well, of floats.
+    emitters_agree: bool = True
     # For `interpreters.checks`.
     makes_nan: bool = True  # whether a result may be NaN though no operand is
     hands_on_nan: bool = False      # whether a NaN in a floating operand makes floating results NaN
@@ -151,6 +153,7 @@ class GivenFacts(TypedDict, total=False):
     algebra: str
     divides: bool
     domain: tuple[float, float]
+    emitters_agree: bool
     fusion: Fusion
     hands_on_nan: bool
     kernels: Any

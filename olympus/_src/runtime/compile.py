@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import gc
 import itertools
 import re
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     from .hosts import Watched
 
 brief: Any = util.lazy_module("olympus._src.runtime.brief")    # nothing is compiled on import
+_elements: Any = util.lazy_module("olympus._src.runtime.elements")
 _dumps: Any = util.lazy_module("olympus._src.runtime.dumps")     # under olympus_dump_ir_to
 _check: Any = util.lazy_module("olympus._src.core.check")       # under enable_checks
 foreign: Any = util.lazy_module("olympus._src.runtime.foreign")     # for who calls such functions
@@ -539,8 +539,12 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
     if not _is_inspected(context):
         digest, size = mlir.digest(module)
         chosen = tuple(context.chosen_outputs) if others else ()
+    settings = _settings(options)
+    elemental = context.takes_kernels and _elements.is_elemental(context.alone)
+    if elemental:
+        settings += ("elemental", ""),
     if digest and not hosts:
-        key = (digest, devices, _settings(options), chosen)
+        key = (digest, devices, settings, chosen)
         found = _executables.by_digest.get(key)
         if found is not None:
             _executables.use(found)
@@ -555,7 +559,7 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
     owner: Client = device.client       # a user's plugin may call its devices as we call ours
     for watch in before_compiling:
         watch(owner)
-    compile_now = functools.partial(_compile_now, module, context, devices, options, hosts)
+    compile_now = lambda: _compile_now(module, context, devices, options, hosts, elemental)
     with timed(context.name, event="backend_compile"):
         on_disk = _kept_on_disk(device)
         unfit = on_disk and _unfit_for_disk(context)
@@ -566,7 +570,7 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
         else:
             if config.compilation_cache_include_metadata_in_key.value:
                 digest, _ = mlir.digest(module, locations=True)
-            stable = disk_cache.stable_digest(digest, _settings(options), chosen)
+            stable = disk_cache.stable_digest(digest, settings, chosen)
             xla, code = disk_cache.load_or_compile(context.name, stable, owner, devices,
                                                    compile_now, hosts)
     if context.calls.failures:
@@ -584,8 +588,8 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
 
 
 def _compile_now(module: IrModule, context: ModuleContext, devices: tuple[Device, ...],
-                 options: CompilerOptions | None, hosts: Sequence[Callable[..., object]]
-                 ) -> LoadedExecutable:
+                 options: CompilerOptions | None, hosts: Sequence[Callable[..., object]],
+                 elemental: bool) -> LoadedExecutable:
     owner: Client = devices[0].client   # a user's plugin may call its devices as we call ours
     try:
         with timed(context.name, log="XLA compilation"):
@@ -593,7 +597,7 @@ def _compile_now(module: IrModule, context: ModuleContext, devices: tuple[Device
                                options={**_of_process(), **_untuned(context, devices[0]),
                                         **(options or {})}, host_callbacks=hosts,
                                chosen_outputs=context.chosen_outputs,
-                               in_this_thread=bool(context.calls.hooks))
+                               in_this_thread=bool(context.calls.hooks), elemental=elemental)
     except lib.CompilerOptionError:
         raise
     except lib.XlaRuntimeError as error:

@@ -31,13 +31,17 @@ def make_cpu_client(num_devices: int | None = None, **options: object) -> object
     if num_devices is None:
         counts = re.findall(_DEVICE_COUNT, os.environ.get("XLA_FLAGS", ""))
         num_devices = int(counts[-1]) if counts else 1
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     # XLA reads these when it makes its pools, then.
     threads_given = "NPROC" in os.environ or "PJRT_NPROC" in os.environ
-    if threads_given or num_devices == 1 or 4 * num_devices <= (cores or 1):
+    if threads_given or num_devices == 1 or 4 * num_devices <= cores():
         return make()
     with _threads(4 * num_devices):
-        return _in_the_background(make) if num_devices > (cores or 1) else make()
+        return _in_the_background(make) if num_devices > cores() else make()
+
+
+def cores() -> int:
+    """The number of processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextlib.contextmanager

@@ -50,35 +50,42 @@ _SMALL_LOOP_OPTION = b"xla_cpu_small_while_loop_byte_threshold"
 
 
 @functools.cache
-def _cpu_options() -> bytes:
-    """Options with that limit, unless XLA_FLAGS gives one.
+def _cpu_options(elemental: bool) -> bytes:
+    """Options with that limit, unless XLA_FLAGS gives one, and the emitter of fused loops.
 
-    The limit is in a map of XLA's that has no name in Python: fields 3, 3, 500 of its messages.
+    Both are in a message of XLA's that has no name in Python, in fields 3, 3 of its messages: the
+    limit in a map, 500, and `xla_cpu_use_fusion_emitters`, which jaxlib 0.12 ignores, in 376.
     """
     own = _jax.CompileOptions().SerializeAsString()
-    if _SMALL_LOOP_OPTION in own:
-        return own
-    entry = _field(1, _SMALL_LOOP_OPTION) + _field(2, str(SMALL_LOOP).encode())
-    # Messages behind each other are one, and so are those within them.
-    return own + _field(3, _field(3, _field(500, entry)))
+    added = b""
+    if _SMALL_LOOP_OPTION not in own:
+        entry = _field(1, _SMALL_LOOP_OPTION) + _field(2, str(SMALL_LOOP).encode())
+        added += _field(500, entry)
+    if elemental:
+        added += _digits(376 << 3) + b"\0"
+    # Messages behind each other are one, and so are the messages within them.
+    return own + _field(3, _field(3, added)) if added else own
 
 
 def _field(number: int, content: bytes) -> bytes:
-    """A field of bytes in a message of protocol buffers; its number and length have two digits."""
-    def digits(n: int) -> bytes:
-        return bytes([n & 127 | 128, n >> 7])
+    """A field of bytes in a message of protocol buffers."""
+    return _digits(number << 3 | 2) + _digits(len(content)) + content
 
-    return digits(number << 3 | 2) + digits(len(content)) + content
+
+def _digits(n: int) -> bytes:
+    """A number in two digits of protocol buffers."""
+    return bytes([n & 127 | 128, n >> 7])
 
 
 def _compile_options(
-    devices: Sequence[Device | _Numbered], options: CompilerOptions | None, num_replicas: int = 1
+    devices: Sequence[Device | _Numbered], options: CompilerOptions | None, num_replicas: int = 1,
+    elemental: bool = False,
 ) -> Any:
     """One program on each device: `num_replicas` copies of it, each cut into equal partitions."""
     num_partitions = len(devices) // num_replicas
     made = _jax.CompileOptions()
     if getattr(devices[0], "platform", "") == "cpu":
-        made = made.ParseFromString(_cpu_options())
+        made = made.ParseFromString(_cpu_options(elemental))
     build = made.executable_build_options
     made.num_replicas = build.num_replicas = num_replicas
     made.num_partitions = build.num_partitions = num_partitions
@@ -178,6 +185,7 @@ def compile(
     num_replicas: int = 1,
     chosen_outputs: Sequence[bool] = (),
     in_this_thread: bool = False,
+    elemental: bool = False,
 ) -> Any:
     """Compile an MLIR module for `devices` and load it.
 
@@ -185,8 +193,9 @@ def compile(
     raises ValueError. `host_callbacks` are the Python functions that the module's callback custom
     calls name by index. `chosen_outputs` marks the outputs whose sharding the partitioner chooses.
     `in_this_thread` is for modules whose compilation calls Python, which has state per thread.
+    `elemental` chooses XLA:CPU's elemental emitter for fused loops.
     """
-    made = _compile_options(devices, options, num_replicas)
+    made = _compile_options(devices, options, num_replicas, elemental)
     if len(devices) > 1:
         build = made.executable_build_options
         build.allow_spmd_sharding_propagation_to_output = list(chosen_outputs)

@@ -387,7 +387,6 @@ def _has_large_quotient(x: Array, y: Array) -> Array:
 def _where_none(formula: Callable[..., Array], exception: Callable[..., Array], b: Builder,
                 *xs: IrValue, **params: Hashable) -> IrValue:
     """The formula, but the rule of the primitive for all elements where one is an exception."""
-    plain = b.expand(xs) if len(xs) > 1 else xs
     given, wide = _widened(b, xs)
     which = _any(b, exception, given, wide)
 
@@ -395,7 +394,7 @@ def _where_none(formula: Callable[..., Array], exception: Callable[..., Array], 
         return [_as_wanted(b, _traced(b, formula, given, wide), wide)]
 
     def other() -> list[IrValue]:
-        return [b.eqn.primitive.lower(b, *plain, **params)]
+        return [b.eqn.primitive.lower(b, *xs, **params)]
 
     return b.case(which, [usual, other], [b.type(b.avals_out[0])])[0]
 

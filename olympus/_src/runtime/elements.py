@@ -1,0 +1,102 @@
+"""Whether XLA:CPU had better compile the loops of a program by its elemental emitter.
+
+XLA:CPU has two emitters of loops. The newer one has two faults. Where a program is one operation,
+as `x + y` is eagerly, it takes twice the time of the elemental one (of `rsqrt` nine times). And it
+shares a loop among threads in equal pieces, and asks for each element whether it is still within
+the array: where the pieces do not divide the first axis and the others are short, LLVM makes no
+vectors of costly loops. So softplus of 1,000,001 numbers takes 17 ms, of 1,000,000 two, and of
+100,001 x 3 seven in place of 0.4. The elemental emitter gives each thread its bounds.
+
+Both compute the same bits, but for some last places, of the types below: of float16 and complex
+numbers the newer one rounds less often, and some functions of float64 are faster by it. It keeps
+all programs with other operations, too. jaxlib 0.12 has the newer emitter only.
+`tools/kernel_table.py` measures both, in the cases `single` and `unequal`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..base import lib
+from ..core.ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, derived
+from ..lax.arithmetic import abs_p, neg_p, square_p
+from ..lax.barriers import stop_gradient_p
+from ..lax.convert import bitcast_convert_type_p, convert_element_type_p
+from ..lax.families import Elementwise
+from ..types import dtypes
+from ..types.avals import ShapedArray
+from ..types.shape import definitely_equal
+
+LEAST = 1024
+_LEAST_SHARED = 4096    # smaller arrays are not shared among threads
+_MOST_BESIDE = 8        # elements at an index of the first axis
+_COSTLY = {"costly", "long"}
+_BY_ELEMENTS = _COSTLY | {"fused", "moves", "spreads"}
+# Primitives that are lowered to one operation of real numbers, though not of all.
+_OF_ONE = {abs_p, convert_element_type_p, neg_p, square_p}
+_OTHERS = {bitcast_convert_type_p, stop_gradient_p}
+_BFLOAT16 = dtypes.as_dtype("bfloat16")
+_DTYPES = frozenset(map(dtypes.as_dtype, (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bfloat16",
+    "float32")))
+
+
+@derived
+def is_elemental(closed: ClosedOlympuspr) -> bool:
+    """Whether the elemental emitter is the better one for a program of one CPU device."""
+    eqns = []
+    for eqn in _equations(closed.olympuspr):
+        if not _is_compiled_alike(eqn):
+            return False
+        eqns.append(eqn)
+    if len(eqns) == 1 and _is_one_operation(eqns[0]):
+        return True
+    # The newer emitter adds cheap terms of a vector as fast, and counts faster.
+    adds_vectors = any(eqn.primitive.fusion == "reduces" and eqn.invars[0].aval.ndim == 1
+                       for eqn in eqns)
+    kinds = _COSTLY if adds_vectors else _COSTLY | {"fused"}
+    return any(eqn.primitive.fusion in kinds and _parts_are_unequal(eqn.outvars[0].aval)
+               for eqn in eqns)
+
+
+def _equations(pr: Olympuspr) -> Iterator[OlympusprEqn]:
+    """The equations of a program, in place of calls the equations of what they call."""
+    for eqn in pr.eqns:
+        if eqn.primitive.fusion == "called":
+            for _, body, _ in eqn.primitive.applied(eqn.params, eqn.invars):
+                yield from _equations(body.olympuspr)
+        else:
+            yield eqn
+
+
+def _is_compiled_alike(eqn: OlympusprEqn) -> bool:
+    """Whether the elemental emitter computes an equation as well as the newer one."""
+    prim, avals = eqn.primitive, [v.aval for v in (*eqn.invars, *eqn.outvars)]
+    if not all(type(a) is ShapedArray and (a.dtype in _DTYPES or dtypes.is_key(a.dtype))
+               for a in avals):
+        return False
+    if prim is convert_element_type_p and dtypes.is_integer(avals[-1].dtype):
+        # The elemental one makes vectors of fewer of these.
+        return avals[-1].dtype.itemsize < 8 and avals[0].dtype != _BFLOAT16
+    if prim.fusion == "reduces":    # the newer emitter adds rows faster
+        return avals[0].size < _LEAST_SHARED or _parts_are_unequal(avals[0])
+    if prim.elementwise or prim.fusion in _BY_ELEMENTS or prim in _OTHERS:
+        return prim.emitters_agree or dtypes.scalar_kind(avals[-1].dtype) != "f"
+    small = all(a.size < LEAST for a in avals)      # as keys are made of a seed
+    return small and not eqn.effects and not prim.applied(eqn.params, eqn.invars)
+
+
+def _is_one_operation(eqn: OlympusprEqn) -> bool:
+    """Whether an equation is lowered to one operation of StableHLO, on all its operands."""
+    prim = eqn.primitive
+    is_one = prim in _OF_ONE or (
+        isinstance(prim, Elementwise) and prim.single and prim.op.startswith("stablehlo."))
+    return (is_one and eqn.outvars[0].aval.size >= LEAST
+            and not any(type(x) is Literal for x in eqn.invars))
+
+
+def _parts_are_unequal(aval: ShapedArray) -> bool:
+    """Whether threads that share an array get different numbers of elements."""
+    size, first = aval.size, next((n for n in aval.shape if not definitely_equal(n, 1)), 1)
+    beside, left_over = size // max(first, 1), first % lib.cores()
+    return size >= _LEAST_SHARED and beside <= _MOST_BESIDE and left_over != 0
