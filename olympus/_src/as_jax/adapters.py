@@ -213,7 +213,7 @@ ROWS = {
         {"as_jax.private": "_registry"}, "olympus.tree_util"),
     "_src.typing": Adapter("Haliax annotates with it.", homes="olympus.typing olympus"),
     "_src.util": Adapter(
-        "ejKernel's masks are hashed by it, as those of splash attention in JAX are; JAX's own "
+        "ejKernel's masks are hashed by it, as splash attention's masks are in JAX; JAX's own "
         "tests map over lists of one length.",
         {"as_jax.private": "HashableFunction safe_zip tuple_insert"}, "olympus.api_util"),
     "_src.xla_bridge": Adapter(

@@ -355,8 +355,8 @@ class Emitter:
 
     def merged_axes(self, x: IrValue, dtype: DType, axes: Sequence[int]
                     ) -> tuple[IrValue, Dims, list[int]]:
-        """The operand of a reduction whose axes side by side are one, its shape, and those of
-        `axes`, behind a barrier: XLA would look through the reshape.
+        """The operand of a reduction with neighbouring axes merged, its shape, and the axes to
+        reduce; a barrier keeps XLA from looking through the reshape.
         """
         sizes, merged, last = list[int](), list[int](), None
         for d, n in enumerate(mlir.ir.RankedTensorType(x.type).shape):

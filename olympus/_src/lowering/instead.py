@@ -62,7 +62,7 @@ class _Instead(Primitive, abstract=True):
 class PlusZero(_Instead):
     """x + 0, which is 0 where x is -0; XLA takes the sum for x.
 
-    `parts`: those of complex numbers to which +0 is added; the others stay.
+    `parts`: the parts of complex numbers to which +0 is added; the others stay.
     """
 
     def __init__(self, name: str, parts: Container[str] = ("real", "imag")) -> None:

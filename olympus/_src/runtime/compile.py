@@ -539,10 +539,8 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
     if not _is_inspected(context):
         digest, size = mlir.digest(module)
         chosen = tuple(context.chosen_outputs) if others else ()
-    settings = _settings(options)
     elemental = context.takes_kernels and _elements.is_elemental(context.alone)
-    if elemental:
-        settings += ("elemental", ""),
+    settings = _settings(options, **{"elemental": True} if elemental else {})
     if digest and not hosts:
         key = (digest, devices, settings, chosen)
         found = _executables.by_digest.get(key)
@@ -897,6 +895,6 @@ def _of_process() -> CompilerOptions:
     return found
 
 
-def _settings(options: CompilerOptions | None) -> tuple[tuple[str, str], ...]:
-    options = {**_of_process(), **(options or {})}
+def _settings(options: CompilerOptions | None, **more: bool) -> tuple[tuple[str, str], ...]:
+    options = {**_of_process(), **(options or {}), **more}
     return tuple(sorted((k, repr(v)) for k, v in options.items()))

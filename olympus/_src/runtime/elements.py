@@ -60,7 +60,7 @@ def is_elemental(closed: ClosedOlympuspr) -> bool:
 
 
 def _equations(pr: Olympuspr) -> Iterator[OlympusprEqn]:
-    """The equations of a program, in place of calls the equations of what they call."""
+    """The equations of a program, with the called program's in place of a call."""
     for eqn in pr.eqns:
         if eqn.primitive.fusion == "called":
             for _, body, _ in eqn.primitive.applied(eqn.params, eqn.invars):

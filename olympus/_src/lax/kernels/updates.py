@@ -5,7 +5,7 @@ that reads the array elsewhere than it writes, the array is copied, and read and
 element, so the update is put in memory first.
 
 If a reshape reads the result, or made the array, XLA:CPU does not see that both are one array, and
-leaves out the copy: the update reads what it has overwritten (openxla/xla#49176). `conflict` finds
+leaves out the copy: the update reads overwritten elements (openxla/xla#49176). `conflict` finds
 these updates, of any size. A barrier behind the result keeps readers' reshapes from it, at no cost.
 """
 
@@ -55,7 +55,7 @@ RESHAPES = frozenset(f"stablehlo.{name}" for name in (
 
 
 class Conflict(enum.Enum):
-    """How an update may come to read what it has overwritten, and what prevents that."""
+    """How an update may come to read overwritten elements, and what prevents that."""
 
     NONE = enum.auto()
     BY_READERS = enum.auto()    # a barrier behind the result
@@ -96,7 +96,7 @@ def conflict(b: Builder, x: IrValue, update: IrValue, starts: Sequence[IrValue])
     if isinstance(update.owner, mlir.ir.Block) and not _is_callee(b, update.owner):
         return Conflict.NONE
     sources, written = _sources(b, x), _written(b, starts, ())
-    # XLA makes one of equal operations; those of one name and type may be equal.
+    # XLA merges equal operations; two of one name and type may be equal.
     alike = {_kind(v) for v, _ in sources}
     seen = set[Hashable]()
     pending: list[tuple[IrValue, bool, tuple[IrOperation, ...]]] = [(update, False, ())]

@@ -170,7 +170,7 @@ def _first_terms(coefficients: Sequence[float], within: float) -> Sequence[float
 def _economised(coefficients: tuple[float, ...], least: float, most: float) -> Sequence[float]:
     """A polynomial of fewer terms within 2^-28 of the first one, in [least, most].
 
-    The last terms of its Chebyshev series are left out, which are less than those of its own.
+    The last terms of its Chebyshev series are left out, which are smaller than its own last terms.
     """
     whole = np.polynomial.Polynomial(coefficients)
     series = whole.convert(domain=[least, most], kind=np.polynomial.Chebyshev)

@@ -489,7 +489,7 @@ def _weights(times: int) -> np.ndarray:
 
 
 def _in_order(fun: Callable[..., Array], tol: float, v: Array, x: Array, times: int) -> Array:
-    """The derivative of `fun` in the order by that of its interpolant at orders next to v.
+    """The derivative of `fun` in the order: its interpolant's, at orders next to v.
 
     As a function of the order it grows or falls at most as exp(ν asinh((|ν|+1) / |x|)), and turns
     at most as exp(iπν).
@@ -549,7 +549,7 @@ def jv(v: ArrayLike, z: ArrayLike) -> Array:
 
     Returns:
       An array of the broadcast shape; NaN below 0 for orders that are not whole. Near its
-      zeros the error is that of the amplitude.
+      zeros the error is in proportion to the amplitude.
 
     >>> print(f"{special.jv(0.5, 2.0):.5f}")
     0.51302
@@ -562,8 +562,8 @@ def yv(v: ArrayLike, z: ArrayLike) -> Array:
     """The Bessel function of the second kind of real order.
 
     Returns:
-      An array of the broadcast shape: infinite at 0, NaN below. Near its zeros the error is that of
-      the amplitude.
+      An array of the broadcast shape: infinite at 0, NaN below. Near its zeros the error is in
+      proportion to the amplitude.
 
     >>> print(f"{special.yv(0.5, 2.0):.5f}")
     0.23479
