@@ -225,19 +225,14 @@ class Pad(Primitive):
               ) -> IrValue:
         low, high, interior = zip(*padding_config, strict=True) if padding_config else ((), (), ())
         out = b.avals_out[0]
-        if not is_static((*low, *high, *out.shape)) or not any(less(n, 0) for n in (*low, *high)):
-            return b.op("stablehlo.pad", [x, value], {
-                "edge_padding_low": b.i64s(low), "edge_padding_high": b.i64s(high),
-                "interior_padding": b.i64s(interior)})
+        if not is_static((*low, *high, *out.shape)) or min((0, *low, *high)) == 0:
+            return _emit_pad(b, x, value, low, high, interior, out)
         # jaxlib 0.10.2 adds up what is cut off and the padding of a window that follows.
-        starts, ends = ([-n if less(n, 0) else 0 for n in edge] for edge in (low, high))
-        low, high = ([n + i for n, i in zip(edge, more, strict=True)]
-                     for edge, more in ((low, starts), (high, ends)))
+        starts, ends = ([max(-n, 0) for n in edge] for edge in (low, high))
+        low, high = ([max(n, 0) for n in edge] for edge in (low, high))
         if any((*low, *high, *interior)):
             shape = [n + i + j for n, i, j in zip(out.shape, starts, ends, strict=True)]
-            x = b.op("stablehlo.pad", [x, value], {
-                "edge_padding_low": b.i64s(low), "edge_padding_high": b.i64s(high),
-                "interior_padding": b.i64s(interior)}, out.update(shape=tuple(shape)))
+            x = _emit_pad(b, x, value, low, high, interior, out.update(shape=tuple(shape)))
         return b.op("stablehlo.slice", [x], {
             "start_indices": b.i64s(starts), "strides": b.i64s([1] * len(starts)),
             "limit_indices": b.i64s([i + n for i, n in zip(starts, out.shape, strict=True)])})
@@ -279,6 +274,13 @@ class Pad(Primitive):
         mask = self._padded(typeof(x).shape, config)
         out = self.bind(x, literal(0, typeof(x).dtype), padding_config=config)
         return select_n(mask, out, broadcast_in_dim(value, typeof(out).shape, (0,))), 0
+
+
+def _emit_pad(b: Builder, x: IrValue, value: IrValue, low: Sequence[int], high: Sequence[int],
+              interior: Sequence[int], out: ShapedArray) -> IrValue:
+    return b.op("stablehlo.pad", [x, value], {
+        "edge_padding_low": b.i64s(low), "edge_padding_high": b.i64s(high),
+        "interior_padding": b.i64s(interior)}, out)
 
 
 pad_p = Pad("pad")
