@@ -184,6 +184,6 @@ beside_computed = {
 
 
 def plus_zero(zero: Number) -> PlusZero:
-    """The sum with a 0, of which a part at least is +0."""
+    """The sum with a 0 that has at least one part +0."""
     return _plus_zero[tuple([name for name in ("real", "imag")
                              if math.copysign(1, getattr(zero, name)) > 0])]

@@ -68,9 +68,7 @@ def _exponent(a: Array, b: Array, x: Array, y: Array) -> tuple[Array, Array]:
 
 
 def _front(a: Array, b: Array, exponent: Array) -> tuple[Array, ArrayLike, Array]:
-    """Two factors, of which the second may be tiny, and the exponent of the third one, of
-    xᵃ yᵇ / B(a, b).
-    """
+    """xᵃ yᵇ / B(a, b): two factors, the second perhaps tiny, and the exponent of the third one."""
     s = add(a, b)
     if is_short(a):
         (of_a, in_a), (of_b, in_b), (of_both, in_both) = map(reduced_rgamma, (a, b, s))

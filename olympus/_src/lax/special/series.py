@@ -106,7 +106,7 @@ class Loop(NamedTuple):
 
 def iterate_either(first: Loop, second: Loop, limit: int
                    ) -> tuple[Sequence[Array], Sequence[Array]]:
-    """The states after two loops of one type, of which an element takes at most one.
+    """The states after two loops of one type; an element takes at most one of them.
 
     In float32 they are one loop, which has half of the kernels and, on GPUs, half of the waits. A
     step of it takes as long as two, so CPUs keep both.
