@@ -225,11 +225,11 @@ class Pad(Primitive):
               ) -> IrValue:
         low, high, interior = zip(*padding_config, strict=True) if padding_config else ((), (), ())
         out = b.avals_out[0]
-        if not is_static((*low, *high, *out.shape)) or min((0, *low, *high)) == 0:
+        if not is_static((*low, *high, *out.shape)) or not any(less(n, 0) for n in (*low, *high)):
             return _emit_pad(b, x, value, low, high, interior, out)
         # jaxlib 0.10.2 adds up what is cut off and the padding of a window that follows.
-        starts, ends = ([max(-n, 0) for n in edge] for edge in (low, high))
-        low, high = ([max(n, 0) for n in edge] for edge in (low, high))
+        starts, ends = ([-n if less(n, 0) else 0 for n in edge] for edge in (low, high))
+        low, high = ([0 if less(n, 0) else n for n in edge] for edge in (low, high))
         if any((*low, *high, *interior)):
             shape = [n + i + j for n, i, j in zip(out.shape, starts, ends, strict=True)]
             x = _emit_pad(b, x, value, low, high, interior, out.update(shape=tuple(shape)))
