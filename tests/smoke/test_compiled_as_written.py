@@ -655,6 +655,17 @@ def test_signs_and_constants_in_between(f, x, expected):
     np.testing.assert_allclose(olympus.jit(f)(np.float32(x)), expected, 1e-5)
 
 
+@pytest.mark.parametrize("given", [
+    lambda x: lax.cond(x[0] > 0, lambda x: x, lambda x: x + 1, x),
+    lambda x: lax.fori_loop(0, 2, lambda _, x: -x, x), olympus.jit(lambda x: x)])
+def test_a_scaled_result_of_a_call_is_no_constant_beside_a_scalar(given):
+    """Regression: s * (c * x) was (s * c) * x, which is 0; one of 200,000 generated programs."""
+    f = olympus.jit(lambda s, x: lax.mul(
+        lax.broadcast(s, (8,)), lax.mul(np.float32(1e-30), given(x))))
+    found = f(np.float32(1e-20), np.full(8, 1e30, "float32"))
+    np.testing.assert_allclose(found, 1e-20, 1e-6)
+
+
 def test_a_product_of_products_is_multiplied_in_order():
     """LLVM multiplied all x first, which overflows, and then by the constants' power, 0."""
     x = np.array([5e138, -9e184, -5e138, -6e-232, 2e-139, 9e184, 1e-185, 0.0])

@@ -47,6 +47,9 @@ def product(notes: Notes, eqn: OlympusprEqn) -> None:
         p, q = negated(p), negated(q)
     if p[0] & FIXED and not (p[0] & SCALED and q[0] & FIXED):
         x, y, p, q = y, x, q, p
+    if q[0] & FIXED and q[0] & SCALED and not q[0] & FOLDED and _is_repeated(x, p, aval):
+        _fence_scaled(notes, eqn, y, q[1])      # it need not be a constant
+        q = notes.of(y)
     if q[0] & FIXED:
         if p[0] & SCALED and not is_safe(p[1], value_of(q), aval.dtype):
             _fence_scaled(notes, eqn, x, p[1], value_of(q))
