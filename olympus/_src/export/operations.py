@@ -88,9 +88,11 @@ def direction_of(op: IrOperation) -> str:
 
 def orders_of(op: IrOperation) -> str | None:
     """The comparison of a sort or an argmax: LT or GT; None if it has none."""
-    directions = [direction_of(inner) for inner in body_of(op).operations
-                  if name_of(inner) == "compare"]
-    for direction in reversed(directions) if name_of(op) == "sort" else directions:
+    body, is_sort = body_of(op), name_of(op) == "sort"
+    # An argmax compares values, and places where those are equal.
+    directions = [direction_of(inner) for inner in body.operations if name_of(inner) == "compare"
+                  and (is_sort or inner.operands[0] != body.arguments[1])]
+    for direction in reversed(directions) if is_sort else directions:
         if direction in ("LT", "GT", "LE", "GE"):
             return direction[0] + "T"
     return None
