@@ -16,6 +16,7 @@ NORMALISED = X / np.sqrt(np.mean(X * X, -1, keepdims=True) + 1e-5)
 
 
 def over(kind, shape=(8,), axes=("i",)):
+    ffi_library.load()
     mesh = olympus.make_mesh(shape, axes, axis_types=(kind,) * len(shape))
     return mesh, olympus.device_put(X, NamedSharding(mesh, P(*axes)))
 

@@ -380,8 +380,9 @@ the worst errors. The reasons for the large ones, and for wrong results, are the
 * Functions that several operations make in float32 have a few rounding errors: `boxcox`, `gdtr`,
   `gdtrc`, `inv_boxcox`, `zetac`: up to 7e-6, where they nearly vanish; and their products of two
   numbers may under- or overflow where the result does not.
-* `betainc` and its relatives: parameters up to 1e30, of every ratio. Those above 1e9 are computed
-  by the uniform expansion: within 1e-11 of relative error next to the mean, as the rounding of x.
+* `betainc` and its relatives: parameters up to 1e30, of every ratio; in float32 all of them. Those
+  above 1e9 are computed by the uniform expansion: within 1e-11 of relative error next to the mean,
+  as the rounding of x.
 * `hyp2f1` and `hyp1f1`: where terms cancel, Taylor's series of the differential equation lead to x,
   within about 1e-11 for parameters up to 600. Where they would not, which is for c or b below 0 and
   a result of less than 1e-8 of the largest term, the value is NaN; NaN or infinite, too, where what

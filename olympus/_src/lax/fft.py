@@ -144,10 +144,8 @@ def _weighted(x: Array, length: int, interior: float, scale: float) -> Array:
     if length % 2 == 0:
         weights[-1] = scale
     with config.enable_x64(True):   # a cotangent of complex128 may come while it is off
-        factors = convert_element_type(weights, dtypes.to_real_dtype(aval.dtype))
-        if dtypes.is_complex(aval.dtype):
-            factors = convert_element_type(factors, aval.dtype)
-    return mul(x, broadcast_in_dim(factors, aval.shape, (aval.ndim - 1,)))
+        factors = broadcast_in_dim(weights.astype(aval.dtype), aval.shape, (aval.ndim - 1,))
+    return mul(x, factors)
 
 
 def _rfft_transposed(ct: Array, lengths: Dims) -> Array:

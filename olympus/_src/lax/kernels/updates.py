@@ -93,9 +93,14 @@ def write(b: Builder, x: IrValue, update: IrValue, starts: Sequence[IrValue]) ->
 
 def conflict(b: Builder, x: IrValue, update: IrValue, starts: Sequence[IrValue]) -> Conflict:
     """Whether an update reads the array that it may replace in place, elsewhere than it writes."""
-    if isinstance(update.owner, mlir.ir.Block) and not _is_callee(b, update.owner):
+    out = b.avals_out[0]
+    # Shardy would sum the terms of unreduced values before a barrier or a choice.
+    if out.tagged and b.module.places.is_unreduced(out) or (
+            isinstance(update.owner, mlir.ir.Block) and not _is_callee(b, update.owner)):
         return Conflict.NONE
     sources, written = _sources(b, x), _written(b, starts, ())
+    if any(not mlir.ir.RankedTensorType(v.type).rank for v, _ in sources):
+        return Conflict.NONE        # one number, repeated
     # XLA merges equal operations; two of one name and type may be equal.
     alike = {_kind(v) for v, _ in sources}
     seen = set[Hashable]()
