@@ -12,6 +12,7 @@ these updates, of any size. A barrier behind the result keeps readers' reshapes 
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Hashable, Sequence
 
 import numpy as np
@@ -127,11 +128,27 @@ def conflict(b: Builder, x: IrValue, update: IrValue, starts: Sequence[IrValue])
         elif op.name == "func.call":
             if "mhlo.frontend_attributes" not in op.attributes:
                 pending += [(v, moved, (*calls, op)) for v in _returned(b, op, value)]
-        elif op.name not in STORED:
+        elif op.name not in STORED and not _is_product_of_matrices(op):
             here = op.name in STAYS or not calls and op.name == "stablehlo.slice" and (
                 op.operands[0] == x and _starts(op) == written)
             pending += [(v, moved or not here, calls) for v in op.operands]
     return Conflict.NONE
+
+
+def _is_product_of_matrices(op: IrOperation) -> bool:
+    """Whether an operation is a dot that XLA does not turn into a fused product or sum."""
+    if op.name != "stablehlo.dot_general":
+        return False
+    axes = {name: {int(n) for n in given.split(",") if n} for name, given in re.findall(
+        r"(\w+) = \[([\d, ]*)\]", str(op.attributes["dot_dimension_numbers"]))}
+    for x, side in zip(op.operands, ("lhs", "rhs"), strict=True):
+        summed = axes.get(f"{side}_contracting_dimensions", set[int]())
+        inner = summed | axes.get(f"{side}_batching_dimensions", set[int]())
+        sizes = mlir.ir.RankedTensorType(x.type).shape
+        if not any(n > 1 for d, n in enumerate(sizes) if d not in inner) or not any(
+                sizes[d] > 1 for d in summed):
+            return False
+    return True
 
 
 def _kind(value: IrValue) -> Hashable:
