@@ -665,6 +665,8 @@ CACHES = {
     ("core/identity.py", "_part_numbers"): "primitive and params by bits, aval, elements' digest | "
         "process | 65536",
     ("lax/special/series.py", "program"): "shape, dtype, params | the primitive | 256",
+    ("lax/special/series.py", "_economised"): "coefficients, range | process | 64",
+    ("nn/resampling.py", "_band"): "sizes, method, antialias | process | 256",
     ("lax/indexing.py", "_update_body"): "primitive, dtype | process | 256",
     ("control/manual_trace.py", "_programs"): "an operation and its params, types, mesh, Context | "
         "process, or the operation's body | 1024",
