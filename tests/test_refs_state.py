@@ -321,7 +321,7 @@ def test_a_computation_that_makes_a_reference_is_compiled(name):
 
 
 def _fivefold(kind, read):
-    """A function with a rule that says of its derivative that it is five times what it is."""
+    """A function whose rule gives five times its derivative."""
     fun = kind(read)
     if kind is olympus.custom_jvp:
         fun.defjvp(lambda p, t: (read(*p), 5 * t[0]))

@@ -684,7 +684,7 @@ def write(x, new, *starts):
 
 
 LATER = np.int32([1, 1, 2, 3, 4, 5, 6, 7])      # 1, … 8 shifted
-# Functions of 0, … 7, and what they give.
+# Functions of 0, … 7, and their results.
 WRITES: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "a reshape": (lambda x: shifted(x + 1)[None], LATER[None]),
     "a transposition": (lambda x: shifted((x + 1)[:, None]).T, LATER[None]),

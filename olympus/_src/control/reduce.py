@@ -76,7 +76,7 @@ def is_kernel(b: Builder, program: ClosedOlympuspr) -> bool:
     """Whether XLA makes a kernel of a reduction or scatter that combines scalars by a program.
 
     XLA:CPU of jaxlib 0.10.2 ends the process at most programs that have other operations than
-    scalar ones: loops, sorts, calls, operations on vectors. That of 0.12.0.1 does not.
+    scalar ones: loops, sorts, calls, operations on vectors. jaxlib 0.12.0.1 does not.
     """
     if _has_scalars_alone(program) or b.platform != "cpu":
         return True

@@ -227,7 +227,7 @@ class Pad(Primitive):
         out = b.avals_out[0]
         if not is_static((*low, *high, *out.shape)) or not any(less(n, 0) for n in (*low, *high)):
             return _emit_pad(b, x, value, low, high, interior, out)
-        # jaxlib 0.10.2 adds up what is cut off and the padding of a window that follows.
+        # jaxlib 0.10.2 adds the cut-off elements to the padding of a window that follows.
         starts, ends = ([-n if less(n, 0) else 0 for n in edge] for edge in (low, high))
         low, high = ([0 if less(n, 0) else n for n in edge] for edge in (low, high))
         if any((*low, *high, *interior)):

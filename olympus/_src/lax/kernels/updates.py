@@ -66,8 +66,6 @@ class Conflict(enum.Enum):
 def apart(b: Builder, x: IrValue, update: IrValue, starts: Sequence[IrValue] = ()
           ) -> tuple[IrValue, bool]:
     """An update that XLA:CPU may write into `x`, and whether a barrier must follow the result."""
-    if b.module.platform not in (None, "cpu"):
-        return update, False
     found = conflict(b, x, update, starts)
     if found is Conflict.BY_SOURCES and b.module.keeps_calls:
         return b.kept([update])[0], False
@@ -76,8 +74,7 @@ def apart(b: Builder, x: IrValue, update: IrValue, starts: Sequence[IrValue] = (
 
 def write(b: Builder, x: IrValue, update: IrValue, starts: Sequence[IrValue]) -> IrValue:
     """stablehlo.dynamic_update_slice, which XLA:CPU may do in place."""
-    name, on_cpu = "stablehlo.dynamic_update_slice", b.module.platform in (None, "cpu")
-    found = conflict(b, x, update, starts) if on_cpu else Conflict.NONE
+    name, found = "stablehlo.dynamic_update_slice", conflict(b, x, update, starts)
     if found is Conflict.BY_SOURCES and not b.module.keeps_calls:
         # No call keeps the update apart; so a choice is written, which is another array.
         flags = b.avals_out[0].update(dtype=_BOOL)
@@ -94,6 +91,8 @@ def write(b: Builder, x: IrValue, update: IrValue, starts: Sequence[IrValue]) ->
 
 def conflict(b: Builder, x: IrValue, update: IrValue, starts: Sequence[IrValue]) -> Conflict:
     """Whether an update reads the array that it may replace in place, elsewhere than it writes."""
+    if b.module.platform not in (None, "cpu"):
+        return Conflict.NONE
     out = b.avals_out[0]
     # Shardy would sum the terms of unreduced values before a barrier or a choice.
     if out.tagged and b.module.places.is_unreduced(out) or (
