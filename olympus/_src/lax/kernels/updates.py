@@ -111,33 +111,36 @@ def conflict(b: Builder, x: IrValue, update: IrValue, starts: Sequence[IrValue])
             if moved:
                 return Conflict.BY_SOURCES if _is_reshaped(b, x) else Conflict.BY_READERS
             continue
-        if (value, calls) in sources or len(seen) > FEW or moved and _kind(value) in alike:
+        op = value.owner
+        name = "" if isinstance(op, mlir.ir.Block) else op.name
+        if (value, calls) in sources or len(seen) > FEW or moved and (
+                (name, value.type) if name else value) in alike:
             return Conflict.BY_SOURCES if (value, calls) in sources or _is_reshaped(b, x) else (
                 Conflict.BY_READERS)
         if key in seen:
             continue
         seen.add(key)
-        op = value.owner
-        if isinstance(op, mlir.ir.Block):
+        if name in STAYS:
+            pending += [(v, moved, calls) for v in op.operands]
+        elif not name:
             if calls:
                 number = mlir.ir.BlockArgument(value).arg_number
                 pending.append((calls[-1].operands[number], moved, calls[:-1]))
             elif _is_callee(b, op):     # the caller may compute it from `x`
                 return Conflict.BY_SOURCES
-        elif op.name == "func.call":
+        elif name == "func.call":
             if "mhlo.frontend_attributes" not in op.attributes:
                 pending += [(v, moved, (*calls, op)) for v in _returned(b, op, value)]
-        elif op.name not in STORED and not _is_product_of_matrices(op):
-            here = op.name in STAYS or not calls and op.name == "stablehlo.slice" and (
+        elif name not in STORED and not (
+                name == "stablehlo.dot_general" and _is_product_of_matrices(op)):
+            here = not calls and name == "stablehlo.slice" and (
                 op.operands[0] == x and _starts(op) == written)
             pending += [(v, moved or not here, calls) for v in op.operands]
     return Conflict.NONE
 
 
 def _is_product_of_matrices(op: IrOperation) -> bool:
-    """Whether an operation is a dot that XLA does not turn into a fused product or sum."""
-    if op.name != "stablehlo.dot_general":
-        return False
+    """Whether XLA does not turn a dot into a fused product or sum."""
     axes = {name: {int(n) for n in given.split(",") if n} for name, given in re.findall(
         r"(\w+) = \[([\d, ]*)\]", str(op.attributes["dot_dimension_numbers"]))}
     for x, side in zip(op.operands, ("lhs", "rhs"), strict=True):
