@@ -237,6 +237,8 @@ def _is_part(b: Builder, update: int) -> bool:
 def _reads_elsewhere(b: Builder, x: IrValue, update: IrValue, starts: Sequence[IrValue],
                      axes: Sequence[int] = ()) -> bool:
     """Whether an operation fused with the update reads `x` elsewhere than the update goes."""
+    if next(iter(x.uses), None) is None:
+        return False        # nothing reads it yet
     written = _written(b, starts, axes)
     # A value, whether its elements are moved, and the calls within which it is computed.
     pending: list[tuple[IrValue, bool, tuple[IrOperation, ...]]] = [(update, False, ())]
