@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence, Set
 from typing import TYPE_CHECKING, Any, NamedTuple
 

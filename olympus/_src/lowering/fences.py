@@ -32,8 +32,8 @@ from . import merging
 from .constants import hide, is_constant
 from .fence_plan import Fences, Plan
 from .glances import (
-    ALONE, ANY, BROADCASTS, COMBINED, NEGATIVES, ONE, PAIR, POWERS, QUOTIENT_BY, QUOTIENTS, READ,
-    Glances,
+    ALONE, ANY, BROADCASTS, COMBINED, GLANCES, NEGATIVES, ONE, PAIR, POWERS, QUOTIENT_BY, QUOTIENTS,
+    READ,
 )
 from .instead import GivenHidden, PlusZero
 from .known_numbers import is_infinite, is_nan
@@ -88,7 +88,7 @@ class _Pass(Notes):
 
     def plan(self) -> Plan:     # noqa: C901, PLR0912 - hot: without calls for most equations
         """A glance decides on most equations, without calls; the steps are for the others."""
-        made, get, steps, glances = self.made, self.made.get, _STEPS, Glances()
+        made, get, steps, glances = self.made, self.made.get, _STEPS, GLANCES
         moved, inexact, others = self.moved, self.inexact, self._glance
         for eqn in self.pr.eqns:
             operands = eqn.invars
