@@ -43,7 +43,7 @@ def check_kind(name: str, x: ShapedArray, kinds: str) -> None:
                         "with astype.")
 
 
-def lowest(dtype: DType) -> float:
+def lowest(dtype: DType) -> complex:
     """The identity of max: -inf, the least integer or False."""
     kind = dtypes.scalar_kind(dtype)
     if kind == "f":
@@ -53,7 +53,7 @@ def lowest(dtype: DType) -> float:
     return False if kind == "b" else complex(float("-inf"), float("-inf"))
 
 
-def highest(dtype: DType) -> float:
+def highest(dtype: DType) -> complex:
     """The identity of min: inf, the largest integer or True."""
     kind = dtypes.scalar_kind(dtype)
     if kind == "f":

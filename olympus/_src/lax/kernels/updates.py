@@ -91,18 +91,13 @@ def write(b: Builder, x: IrValue, update: IrValue, starts: Sequence[IrValue]) ->
 
 def conflict(b: Builder, x: IrValue, update: IrValue, starts: Sequence[IrValue]) -> Conflict:
     """Whether an update reads the array that it may replace in place, elsewhere than it writes."""
-    if b.module.platform not in (None, "cpu"):
-        return Conflict.NONE
-    out = b.avals_out[0]
-    # Shardy would sum the terms of unreduced values before a barrier or a choice.
-    if out.tagged and b.module.places.is_unreduced(out) or (
-            isinstance(update.owner, mlir.ir.Block) and not _is_callee(b, update.owner)):
+    if _is_safe(b, update):
         return Conflict.NONE
     sources, written = _sources(b, x), _written(b, starts, ())
     if any(not mlir.ir.RankedTensorType(v.type).rank for v, _ in sources):
         return Conflict.NONE        # one number, repeated
     # XLA merges equal operations; two of one name and type may be equal.
-    alike = {_kind(v) for v, _ in sources}
+    alike = {_kind(v.owner, v) for v, _ in sources}
     seen = set[Hashable]()
     pending: list[tuple[IrValue, bool, tuple[IrOperation, ...]]] = [(update, False, ())]
     while pending:
@@ -112,22 +107,20 @@ def conflict(b: Builder, x: IrValue, update: IrValue, starts: Sequence[IrValue])
                 return Conflict.BY_SOURCES if _is_reshaped(b, x) else Conflict.BY_READERS
             continue
         op = value.owner
-        name = "" if isinstance(op, mlir.ir.Block) else op.name
-        if (value, calls) in sources or len(seen) > FEW or moved and (
-                (name, value.type) if name else value) in alike:
+        if (value, calls) in sources or len(seen) > FEW or moved and _kind(op, value) in alike:
             return Conflict.BY_SOURCES if (value, calls) in sources or _is_reshaped(b, x) else (
                 Conflict.BY_READERS)
         if key in seen:
             continue
         seen.add(key)
-        if name in STAYS:
-            pending += [(v, moved, calls) for v in op.operands]
-        elif not name:
+        if isinstance(op, mlir.ir.Block):
             if calls:
                 number = mlir.ir.BlockArgument(value).arg_number
                 pending.append((calls[-1].operands[number], moved, calls[:-1]))
             elif _is_callee(b, op):     # the caller may compute it from `x`
                 return Conflict.BY_SOURCES
+        elif (name := op.name) in STAYS:
+            pending += [(v, moved, calls) for v in op.operands]
         elif name == "func.call":
             if "mhlo.frontend_attributes" not in op.attributes:
                 pending += [(v, moved, (*calls, op)) for v in _returned(b, op, value)]
@@ -137,6 +130,16 @@ def conflict(b: Builder, x: IrValue, update: IrValue, starts: Sequence[IrValue])
                 op.operands[0] == x and _starts(op) == written)
             pending += [(v, moved or not here, calls) for v in op.operands]
     return Conflict.NONE
+
+
+def _is_safe(b: Builder, update: IrValue) -> bool:
+    """Whether XLA cannot compute an update from the array that it replaces, or may not be kept from
+    it: Shardy would sum the terms of unreduced values before a barrier or a choice.
+    """
+    out, op = b.avals_out[0], update.owner
+    return b.module.platform not in (None, "cpu") or (
+        out.tagged and b.module.places.is_unreduced(out)) or (
+        isinstance(op, mlir.ir.Block) and not _is_callee(b, op))
 
 
 def _is_product_of_matrices(op: IrOperation) -> bool:
@@ -153,8 +156,7 @@ def _is_product_of_matrices(op: IrOperation) -> bool:
     return True
 
 
-def _kind(value: IrValue) -> Hashable:
-    op = value.owner
+def _kind(op: IrOperation | mlir.ir.Block, value: IrValue) -> Hashable:
     return value if isinstance(op, mlir.ir.Block) else (op.name, value.type)
 
 
