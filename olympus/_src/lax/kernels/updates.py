@@ -53,6 +53,8 @@ STORED = frozenset(f"stablehlo.{name}" for name in (
 # Operations whose results may be their operand's memory.
 RESHAPES = frozenset(f"stablehlo.{name}" for name in (
     "bitcast_convert", "broadcast_in_dim", "optimization_barrier", "reshape", "transpose"))
+# Operations that XLA replaces by others of more or fewer axes, and reshapes.
+RESHAPED = frozenset(("stablehlo.dot_general", "stablehlo.gather"))
 
 
 class Conflict(enum.Enum):
@@ -198,11 +200,13 @@ def _is_reshaped(b: Builder, x: IrValue) -> bool:
                 pending.append((calls[-1].operands[number], calls[:-1]))
             elif _is_callee(b, op):
                 return True
-        elif op.name in RESHAPES and mlir.ir.RankedTensorType(op.operands[0].type).rank:
+        elif op.name in RESHAPED or op.name in RESHAPES and (
+                mlir.ir.RankedTensorType(op.operands[0].type).rank) or (
+                1 in mlir.ir.RankedTensorType(value.type).shape):   # which XLA may leave out
             return True
         elif op.name == "func.call" and "mhlo.frontend_attributes" not in op.attributes:
             pending += [(v, (*calls, op)) for v in _returned(b, op, value)]
-        elif op.name in STAYS:
+        elif op.name not in STORED:
             pending += [(v, calls) for v in op.operands]
     return False
 
