@@ -422,16 +422,15 @@ def _shardings(xla: LoadedExecutable, devices: tuple[Device, ...],
                ) -> tuple[list[Sharding], list[Sharding]]:
     """Where a program takes the arguments that it reads and leaves its results."""
     if len(devices) == 1:
-        # One device leaves nothing to ask XLA for: results are on the program's mesh, spread like an
-        # argument with as many axes, since code written for many devices means the same on one.
-        other = NamedSharding(meshes[0], PartitionSpec()) if meshes else (
-            lib.single_device_sharding(devices[0]))
+        # Code for many devices means the same on one: results are spread like an argument.
+        here = lib.single_device_sharding(devices[0])
+        other = NamedSharding(meshes[0], PartitionSpec()) if meshes else here
         like = {physical_aval(a).ndim: s for s, a in zip(given[::-1], ins[::-1], strict=True)
                 if s is not None and demanded_memory(s) is None}
+        found = [like.get(a.ndim, other) for a in outs]
         return [s or lib.single_device_sharding(devices[0], memory_kind(a))
-                for s, a in zip(given, ins, strict=True)], [
-            s if kind is None else s.with_memory_kind(kind)
-            for s, kind in zip([like.get(a.ndim, other) for a in outs], memories, strict=True)]
+                for s, a in zip(given, ins)], [
+            s if kind is None else s.with_memory_kind(kind) for s, kind in zip(found, memories)]
     parameters, results = lib.shardings(xla)
     # A result that is cut like an argument has the argument's sharding.
     by_tiling: dict[Any, NamedSharding] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -82,7 +82,8 @@ class SparsifyEnv:
         self._summed: dict[tuple[int | None, ...], SparsifyValue] = {}
 
     def _push(self, arr: ArrayLike) -> int:
-        self._buffers.append(arr if hasattr(arr, "aval") else asarray(arr))
+        whole: Any = arr
+        self._buffers.append(whole if hasattr(arr, "aval") else asarray(arr))
         return len(self._buffers) - 1
 
     def _get(self, what: str, ref: int | None) -> Array:
