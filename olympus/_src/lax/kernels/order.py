@@ -29,11 +29,13 @@ from ..creation import full, full_like, iota
 from ..cumulative import cumsum
 from ..families import add
 from ..indexing import ScatterDimensionNumbers, scatter_add, take_along
-from ..reduce import reduce_sum, smallest
+from ..reduce import largest, reduce_max_p, reduce_min_p, reduce_sum, smallest
 from ..shape import broadcast_in_dim, reshape
 from ..slicing import dynamic_slice, dynamic_update_slice, slice_in_dim
 from ..sort import float_key, float_of_key, sort_p
 from . import networks
+from .blocks import by_blocks
+from .reductions import BLOCK, RUN, pieces
 
 OfTwo = Callable[[IrValue, IrValue], IrValue]
 BOOL, INT32, UINT8, UINT32, UINT64, FLOAT64 = map(dtypes.as_dtype, (
@@ -52,6 +54,9 @@ UNROLL = 4      # steps of loops over elements, for 1.3 times the speed
 # So many floats alone repay the 30 ms that two kernels more, to words and back, take to compile.
 LEAST_WORDS = 1 << 17
 TALLIES = 3     # digits that are counted in a step
+# So many integers repay the 25 ms that it takes to compile what counts so many values, which are
+# written as vectors of so many.
+LEAST_RANGED, RANGE, FILL = 1 << 16, 1 << 12, 64
 
 
 def _is_long(b: Builder, *xs: IrValue, dimension: int, is_stable: bool, num_keys: int) -> bool:
@@ -160,9 +165,67 @@ def _sorted_words(b: Builder, xs: Sequence[IrValue], avals: Sequence[ShapedArray
 
         return b.counted_loop(count, [x], by_digit)
 
-    (x,) = b.one_kernel([x], in_order)
+    def in_range_or_order(x: IrValue) -> list[IrValue]:
+        least, is_short = _range(b, x, word)
+        return [*b.case(is_short, [lambda: in_order(x), lambda: _by_values(b, x, word, least)],
+                        [b.type(word)])]
+
+    has_range = kind != "f" and not packs and n >= LEAST_RANGED
+    (x,) = b.one_kernel([x], in_range_or_order if has_range else in_order)
     return b.traced(functools.partial(_unpacked, [a.dtype for a in avals]), [x], [word]
                     ) if packs else [x]
+
+
+def _range(b: Builder, x: IrValue, word: ShapedArray) -> tuple[IrValue, IrValue]:
+    """The least of some integers, and 1 if all are less than RANGE above it, else 0."""
+    block, bounds = make_aval((BLOCK,), word.dtype), dtypes.iinfo(word.dtype)
+    ends = [by_blocks(b, combine, b.full(block, int(first)), block, [x], word)
+            for combine, first in ((smallest, bounds.max), (largest, bounds.min))]
+    least, is_short = b.traced(_ends, ends, [block] * 2)
+    return least, is_short
+
+
+def _ends(least: Array, most: Array) -> list[Array]:
+    least = reduce_min_p.bind(pieces(smallest, RUN, 0, least), axes=(0,))
+    most = reduce_max_p.bind(pieces(largest, RUN, 0, most), axes=(0,))
+    size = _bits(sub(most, least))      # the bits are right even if it overflows
+    return [least, in_dtype(lt(size, RANGE), INT32)]
+
+
+def _by_values(b: Builder, x: IrValue, word: ShapedArray, least: IrValue) -> list[IrValue]:
+    """How often each value occurs is counted; then it is written as often."""
+    counters, entry = make_aval((RANGE + 1,), INT32), make_aval((1,), INT32)
+    one, number = make_aval((1,), word.dtype), make_aval((), word.dtype)
+    longer, flag = word.update(shape=(word.size + FILL,)), make_aval((), BOOL)
+
+    def count(i: IrValue, values: Sequence[IrValue]) -> list[IrValue]:
+        at = b.traced(lambda x, least: in_dtype(sub(reshape(x, ()), least), INT32), [
+            _element(b, x, i, one), least], [one, number])[0]
+        here = b.op("stablehlo.add", [_element(b, *values, at, entry), b.full(entry, 1)], None,
+                    entry)
+        return [_put(b, *values, here, at, counters)]
+
+    zeros = b.constant(np.append(np.zeros(RANGE, np.int32), np.int32(1)), counters)
+    (counts,) = b.counted_loop(word.size, [zeros], count, UNROLL)
+
+    def write(k: IrValue, values: Sequence[IrValue]) -> list[IrValue]:
+        at, out = values
+        end, fill = b.traced(_end_and_fill, [k, at, _element(b, counts, k, entry), least], [
+            NUMBER, NUMBER, entry, number])
+        _, out = b.while_loop(
+            [at, out], lambda at, out: b.compare("LT", at, end, "SIGNED", flag),
+            lambda at, out: [b.op("stablehlo.add", [at, b.scalar(FILL, INT32)], None, NUMBER),
+                             _put(b, out, fill, at, longer)])
+        return [end, out]
+
+    _, out = b.counted_loop(RANGE, [b.constant(0, NUMBER), b.full(longer, 0)], write)
+    return b.traced(lambda x: slice_in_dim(x, 0, word.size), [out], [longer])
+
+
+def _end_and_fill(k: Array, at: Array, count: Array, least: Array) -> list[Array]:
+    """Where the k-th value ends, and some of it."""
+    value = add(least, in_dtype(k, typeof(least).dtype))
+    return [add(at, reshape(count, ())), broadcast_in_dim(value, (FILL,), ())]
 
 
 def _word_bits(bits: int) -> int:
