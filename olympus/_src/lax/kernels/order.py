@@ -19,7 +19,7 @@ from ...core.trace import typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
 from ...types.memory import Space
-from ..arithmetic import sub
+from ..arithmetic import mul, sub
 from ..bits import (
     bitwise_and, bitwise_not, bitwise_or, bitwise_xor, shift_left, shift_right_logical,
 )
@@ -34,8 +34,7 @@ from ..shape import broadcast_in_dim, reshape
 from ..slicing import dynamic_slice, dynamic_update_slice, slice_in_dim
 from ..sort import float_key, float_of_key, sort_p
 from . import networks
-from .blocks import by_blocks
-from .reductions import BLOCK, RUN, pieces
+from .reductions import pieces
 
 OfTwo = Callable[[IrValue, IrValue], IrValue]
 BOOL, INT32, UINT8, UINT32, UINT64, FLOAT64 = map(dtypes.as_dtype, (
@@ -56,7 +55,7 @@ LEAST_WORDS = 1 << 17
 TALLIES = 3     # digits that are counted in a step
 # So many integers repay the 25 ms that it takes to compile what counts so many values, which are
 # written as vectors of so many.
-LEAST_RANGED, RANGE, FILL = 1 << 16, 1 << 12, 64
+LEAST_RANGED, RANGE, FILL, BLOCK = 1 << 16, 1 << 12, 64, 1 << 10
 
 
 def _is_long(b: Builder, *xs: IrValue, dimension: int, is_stable: bool, num_keys: int) -> bool:
@@ -177,19 +176,35 @@ def _sorted_words(b: Builder, xs: Sequence[IrValue], avals: Sequence[ShapedArray
 
 
 def _range(b: Builder, x: IrValue, word: ShapedArray) -> tuple[IrValue, IrValue]:
-    """The least of some integers, and 1 if all are less than RANGE above it, else 0."""
-    block, bounds = make_aval((BLOCK,), word.dtype), dtypes.iinfo(word.dtype)
-    ends = [by_blocks(b, combine, b.full(block, int(first)), block, [x], word)
-            for combine, first in ((smallest, bounds.max), (largest, bounds.min))]
-    least, is_short = b.traced(_ends, ends, [block] * 2)
-    return least, is_short
+    """The least of some integers, and 1 if all are less than RANGE above it, else 0: blocks are
+    looked at until they are not."""
+    number, count = make_aval((), word.dtype), -(-word.size // BLOCK)
+
+    def goes_on(i: IrValue, least: IrValue, most: IrValue) -> IrValue:
+        return b.traced(lambda i, *ends: bitwise_and(lt(i, count), _is_short(*ends)),
+                        [i, least, most], [NUMBER, number, number])[0]
+
+    first = b.op("stablehlo.reshape", [_element(b, x, b.scalar(0, INT32), make_aval(
+        (1,), word.dtype))], None, number)
+    _, least, most = b.while_loop([b.constant(0, NUMBER), first, first], goes_on,
+        lambda *values: b.traced(_further, [x, *values], [word, NUMBER, number, number]))
+    return least, b.traced(lambda *ends: in_dtype(_is_short(*ends), INT32), [least, most],
+                           [number, number])[0]
 
 
-def _ends(least: Array, most: Array) -> list[Array]:
-    least = reduce_min_p.bind(pieces(smallest, RUN, 0, least), axes=(0,))
-    most = reduce_max_p.bind(pieces(largest, RUN, 0, most), axes=(0,))
-    size = _bits(sub(most, least))      # the bits are right even if it overflows
-    return [least, in_dtype(lt(size, RANGE), INT32)]
+def _is_short(least: Array, most: Array) -> Array:
+    return lt(_bits(sub(most, least)), RANGE)       # the bits are right even if it overflows
+
+
+def _further(x: Array, i: Array, *ends: Array) -> list[Array]:
+    """The least and the largest of what was looked at and of block i; the last one overlaps."""
+    block, found = dynamic_slice(x, [mul(i, BLOCK)], (BLOCK,)), list[Array]()
+    for combine, reduction in ((smallest, reduce_min_p), (largest, reduce_max_p)):
+        x = block
+        for size in (BLOCK // 8, BLOCK // 64):
+            x = pieces(combine, size, 0, x)
+        found.append(reduction.bind(x, axes=(0,)))
+    return [add(i, 1), smallest(ends[0], found[0]), largest(ends[1], found[1])]
 
 
 def _by_values(b: Builder, x: IrValue, word: ShapedArray, least: IrValue) -> list[IrValue]:
