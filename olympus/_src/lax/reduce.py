@@ -323,7 +323,7 @@ def _all_bits(dtype: DTypeLike) -> int:
 class ArgExtremum(Primitive):
     """The index of the largest or smallest element along one axis: the first NaN, or the first."""
 
-    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.reductions"), 16384
+    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.searches"), 8192
     spread = staticmethod(tags.reduce)
     transpose = None
 
