@@ -252,6 +252,12 @@ class Emitter:
             return self.op("stablehlo.complex", [
                 self._behind_fence(self.op(f"stablehlo.{name}", [x], None, part), part)
                 for name in ("real", "imag")], None, aval)
+        if aval.dtype == dtypes.bfloat16:       # conversions behind one another go, this one stays
+            wide = aval.update(dtype=dtypes.as_dtype("float32"))
+            x = self.op("stablehlo.convert", [x], None, wide)
+            x = self.op("stablehlo.reduce_precision", [x], {
+                "exponent_bits": attr("8 : i32"), "mantissa_bits": attr("7 : i32")}, wide)
+            return self.op("stablehlo.convert", [x], None, aval)
         nan = np.asarray(math.nan).astype(aval.dtype)
         if nan == nan:      # a type without NaN
             return self._barrier(x)
