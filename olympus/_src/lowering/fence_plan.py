@@ -26,8 +26,8 @@ class Plan(NamedTuple):
     through a fence, the values that are held in memory besides, and the constants that are hidden
     in memory, with literals in whose place they are. For callers: in which ways arguments are read;
     each result's number, if it is a constant, and whether it is a narrowed integer. `harmless` are
-    the values that only CPUs, where fences are free, put behind one; `negatives` those, too: sums of
-    their elements are mended elsewhere.
+    the values that only CPUs, where fences are free, put behind one; so are `negatives`, sums of
+    whose elements accelerators mend.
     """
 
     fences: Sequence[Fences]
