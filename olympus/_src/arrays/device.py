@@ -56,8 +56,7 @@ def device_put(x: PyTree, device: DeviceLike | Format | PartitionSpec | Space | 
       may_alias: whether results may share memory with `x`, as `donate` is given; the default is
         that they may, for arrays that are on the device already.
 
-    Returns:
-      A pytree of arrays of the structure of `x`.
+    Returns: A pytree of arrays of the structure of `x`.
 
     A compiled program with `device_put` inside runs on the devices named; values may be in their
     memories "device" and "pinned_host". If a sharding is over all processes of a job, all must call
@@ -307,11 +306,8 @@ def _in_memory(x: Array, memory: str | None) -> Array:
 def device_get(x: PyTree) -> PyTree:
     """Wait for the arrays of a pytree, and return NumPy arrays; other leaves stay as they are.
 
-    Args:
-      x: a pytree.
-
-    Returns:
-      The same structure; several copies run at once.
+    Args: x: a pytree.
+    Returns: The same structure; several copies run at once.
 
     >>> olympus.device_get({"a": onp.arange(2)})
     {'a': array([0, 1], dtype=int32)}
@@ -325,11 +321,8 @@ def device_get(x: PyTree) -> PyTree:
 def block_until_ready(x: T) -> T:
     """Wait until the arrays of a pytree are computed, and return it; raise their errors.
 
-    Args:
-      x: a pytree; leaves that are not arrays are ignored.
-
-    Returns:
-      The same pytree.
+    Args: x: a pytree; leaves that are not arrays are ignored.
+    Returns: The same pytree.
 
     >>> olympus.block_until_ready(onp.arange(2))
     Array([0, 1], dtype=int32)
@@ -347,8 +340,7 @@ def copy_to_host_async(x: T) -> T:
     Args:
       x: a pytree; of leaves that are not arrays, a method `copy_to_host_async` is called, if any.
 
-    Returns:
-      The same pytree.
+    Returns: The same pytree.
 
     >>> x = olympus.copy_to_host_async(olympus.numpy.arange(2))
     >>> x.tolist()
@@ -401,11 +393,8 @@ def make_mesh(axis_sizes: Sequence[int], axis_names: Sequence[Hashable],
 def live_arrays(platform: str | None = None) -> list[Array]:
     """All arrays of a platform that are not deleted yet, including those that Olympus keeps.
 
-    Args:
-      platform: its name; None is the default backend's.
-
-    Returns:
-      A list of arrays, to look for what holds memory.
+    Args: platform: its name; None is the default backend's.
+    Returns: A list of arrays, to look for what holds memory.
 
     >>> x = olympus.numpy.arange(3)
     >>> any(y is x for y in olympus.live_arrays())

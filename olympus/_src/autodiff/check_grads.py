@@ -169,8 +169,7 @@ def check_vjp(f: Callable[..., PyTree], f_vjp: Callable[..., tuple[PyTree, Calla
     Compared are two numbers: a random cotangent times the difference along a random direction, and
     the pullback of that cotangent times the direction.
 
-    Args:
-      f_vjp: takes the arguments and returns (results, pullback), as
+    Args: f_vjp: takes the arguments and returns (results, pullback), as
         `functools.partial(olympus.vjp, f)` does.
 
     AssertionError where the values, or the products, differ.

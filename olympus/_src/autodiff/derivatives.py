@@ -210,12 +210,9 @@ def value_and_grad(fun: Callable[P, R], argnums: ArgNums = 0, has_aux: bool = Fa
     It takes the arguments of `grad`. The result is `(value, gradient)`, with `has_aux`
     `((value, aux), gradient)`.
 
-    Args:
-      fun, argnums, has_aux, holomorphic, allow_int, reduce_axes: as of `grad`.
-
-    Returns:
-      A function of the arguments of `fun`; it costs a few evaluations of `fun`, however many the
-      arguments.
+    Args: fun, argnums, has_aux, holomorphic, allow_int, reduce_axes: as of `grad`.
+    Returns: A function of the arguments of `fun`; it costs a few evaluations of `fun`, however many
+      the arguments.
 
     >>> olympus.value_and_grad(lambda x: x * x)(3.0)
     (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
@@ -238,10 +235,9 @@ def grad(fun: Callable[P, PyTree], argnums: ArgNums = 0, has_aux: bool = False,
       allow_int: differentiate integer and bool arguments as well; their gradient has dtype float0.
       reduce_axes: must be empty.
 
-    Returns:
-      A function of the same arguments. Its result has the structure of the argument, or is a tuple
-      of those if `argnums` is one. The gradient of a real function of complex arguments is the
-      conjugate of the direction of steepest ascent.
+    Returns: A function of the same arguments. Its result has the structure of the argument, or is a
+      tuple of those if `argnums` is one. The gradient of a real function of complex arguments is
+      the conjugate of the direction of steepest ascent.
 
     TypeError for a result that is no real scalar, and for arguments of other dtypes.
 
@@ -377,8 +373,7 @@ def jvp(fun: Callable[..., PyTree], primals: Sequence[PyTree], tangents: Sequenc
         argument is integer or bool.
       has_aux: `fun` returns a pair (result, anything else).
 
-    Returns:
-      `(result, tangent of the result)`, with `has_aux` and aux as the third.
+    Returns: `(result, tangent of the result)`, with `has_aux` and aux as the third.
 
     TypeError for structures or dtypes that differ, ValueError for shapes that do.
 
@@ -777,9 +772,8 @@ def linearize(fun: Callable[..., PyTree], *primals: PyTree,
       *primals: its arguments.
       has_aux: `fun` returns a pair (result, anything else).
 
-    Returns:
-      `(result, derivative)`, with `has_aux` and aux as the third; `derivative(*tangents)` takes
-      tangents of the arguments' structures, shapes and dtypes.
+    Returns: `(result, derivative)`, with `has_aux` and aux as the third; `derivative(*tangents)`
+      takes tangents of the arguments' structures, shapes and dtypes.
 
     >>> value, derivative = olympus.linearize(onp.sin, 0.0)
     >>> derivative(2.0)
@@ -798,8 +792,7 @@ def fwd_and_bwd(fun: Callable[..., PyTree], argnums: ArgNums, has_aux: bool = Fa
       has_aux: `fun` returns a pair (result, anything else).
       jitted: compile both.
 
-    Returns:
-      `fwd(*args) -> (result, residuals)`, with `has_aux` and aux as the third, and
+    Returns: `fwd(*args) -> (result, residuals)`, with `has_aux` and aux as the third, and
       `bwd(residuals, cotangent) -> cotangents`: of one argument, or a tuple as `argnums` is.
 
     >>> fwd, bwd = olympus.fwd_and_bwd(lambda x, y: x * y, argnums=0)
@@ -841,9 +834,8 @@ def linear_transpose(fun: Callable[..., PyTree], *primals: PyTree,
       *primals: arguments, or anything with shape and dtype: the values are not used.
       reduce_axes: must be empty.
 
-    Returns:
-      A function of one cotangent of the result's structure and types, which returns a tuple of one
-      value per argument.
+    Returns: A function of one cotangent of the result's structure and types, which returns a tuple
+      of one value per argument.
 
     TypeError if an operation in it is not linear in what depends on the arguments.
 

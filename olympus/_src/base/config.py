@@ -704,11 +704,8 @@ def _hashable(value: T) -> T:
 def make_user_context(default_value: Hashable = None) -> UserContext:
     """Make a value of your own that jitted functions depend on, as they do on the options.
 
-    Args:
-      default_value: hashable; what holds outside of every `with` block.
-
-    Returns:
-      A callable: `with context(value):` sets it in this thread, `context.value` reads it.
+    Args: default_value: hashable; what holds outside of every `with` block.
+    Returns: A callable: `with context(value):` sets it in this thread, `context.value` reads it.
 
     >>> scale = olympus.make_user_context(1)
     >>> f = olympus.jit(lambda x: x * scale.value)
@@ -724,11 +721,8 @@ def make_user_context(default_value: Hashable = None) -> UserContext:
 def disable_jit(disable: bool = True) -> Override:
     """Context manager under which jitted functions and control flow run as plain Python.
 
-    Args:
-      disable: False turns jit on again within.
-
-    Returns:
-      A context manager, for this thread.
+    Args: disable: False turns jit on again within.
+    Returns: A context manager, for this thread.
 
     >>> with disable_jit():
     ...     config.olympus_disable_jit

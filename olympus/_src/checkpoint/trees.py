@@ -65,12 +65,9 @@ class PyTreeFuture:
 def serialize_pytreedef(node: PyTreeDef) -> Content:
     """A structure of pytrees as what JSON can hold.
 
-    Args:
-      node: a PyTreeDef of lists, tuples, dictionaries with strings for keys, None, and classes
+    Args: node: a PyTreeDef of lists, tuples, dictionaries with strings for keys, None, and classes
         given to `export.register_pytree_node_serialization`.
-
-    Returns:
-      A dict. ValueError or TypeError for other classes and keys.
+    Returns: A dict. ValueError or TypeError for other classes and keys.
 
     >>> serialize_pytreedef(olympus.tree.structure((1, None)))
     {'__olympus_pytreedef_repr': {'tuple': ['leaf', None]}, '__olympus_leaf_ids': [0]}
@@ -81,8 +78,7 @@ def serialize_pytreedef(node: PyTreeDef) -> Content:
 def deserialize_pytreedef(pytreedef_repr: Content) -> PyTreeDef:
     """The structure that `serialize_pytreedef` wrote.
 
-    Args:
-      pytreedef_repr: its earlier result.
+    Args: pytreedef_repr: its earlier result.
 
     >>> from olympus.experimental.array_serialization import pytree_serialization_utils as utils
     >>> tree = olympus.tree.structure({"a": [1, None]})
@@ -212,8 +208,7 @@ def save(data: PyTree, directory: str | os.PathLike[str], *, overwrite: bool = T
         arrays; None is as it is. Codecs replace the checksum, unless they end
         with {"name": "crc32c"}.
 
-    Returns:
-      None, when all is on disk. TypeError for references, ValueError for other leaves and
+    Returns: None, when all is on disk. TypeError for references, ValueError for other leaves and
       places, RuntimeError for a place without checkpoint, and in all processes if one fails.
       ImportError without the package tensorstore (the extra `checkpoint`).
 
@@ -376,12 +371,9 @@ def _read_arrays(root: Path, content: Content, tree: PyTreeDef, leaves: Sequence
 def load_pytreedef(directory: str | os.PathLike[str]) -> PyTree:
     """The structure of a checkpoint, with a `ShapeDtypeStruct` for each array.
 
-    Args:
-      directory: what `save` was given.
-
-    Returns:
-      A pytree. FileNotFoundError where there is no checkpoint, ValueError for a file of it that
-      is not as it was written.
+    Args: directory: what `save` was given.
+    Returns: A pytree. FileNotFoundError where there is no checkpoint, ValueError for a file of it
+      that is not as it was written.
 
     >>> import tempfile, olympus, olympus.numpy as onp
     >>> from olympus.experimental.array_serialization import pytree_serialization as ps
@@ -408,9 +400,8 @@ def load(directory: str | os.PathLike[str], shardings: PyTree, *, mask: PyTree |
       mask: a prefix of the structure: False leaves arrays out, None is in their place.
       ts_specs: as for `save`.
 
-    Returns:
-      A pytree of arrays. FileNotFoundError where there is no checkpoint; ValueError for one that
-      is not as it was written; TypeError for anything but a sharding. ImportError without the
+    Returns: A pytree of arrays. FileNotFoundError where there is no checkpoint; ValueError for one
+      that is not as it was written; TypeError for anything but a sharding. ImportError without the
       package tensorstore (the extra `checkpoint`).
 
     >>> import tempfile, olympus, olympus.numpy as onp
@@ -441,11 +432,8 @@ def nonblocking_save(data: PyTree, directory: str | os.PathLike[str], *, overwri
                      ts_specs: PyTree | None = None) -> PyTreeFuture:
     """`save` while the program goes on; the arrays must not be donated or deleted meanwhile.
 
-    Args:
-      data, directory, overwrite, ts_specs: as for `save`.
-
-    Returns:
-      A future; `result()` waits, returns None and raises what `save` raises.
+    Args: data, directory, overwrite, ts_specs: as for `save`.
+    Returns: A future; `result()` waits, returns None and raises what `save` raises.
 
     >>> import tempfile, olympus, olympus.numpy as onp
     >>> from olympus.experimental.array_serialization import pytree_serialization as ps
@@ -464,11 +452,8 @@ def nonblocking_load(directory: str | os.PathLike[str], shardings: PyTree, *,
                      mask: PyTree | None = None, ts_specs: PyTree | None = None) -> PyTreeFuture:
     """`load` while the program goes on.
 
-    Args:
-      directory, shardings, mask, ts_specs: as for `load`.
-
-    Returns:
-      A future; `result()` waits and returns what `load` does.
+    Args: directory, shardings, mask, ts_specs: as for `load`.
+    Returns: A future; `result()` waits and returns what `load` does.
 
     >>> import tempfile, olympus, olympus.numpy as onp
     >>> from olympus.experimental.array_serialization import pytree_serialization as ps

@@ -126,8 +126,7 @@ def reduce(operands: PyTree, init_values: PyTree, computation: Callable[[PyTree,
       dimensions: axes to combine along, counted from the front.
       out_sharding: where the results are; see `with_sharding_constraint`.
 
-    Returns:
-      The structure of the operands, without those axes.
+    Returns: The structure of the operands, without those axes.
 
     Raises TypeError where structures, shapes or dtypes differ, ValueError for axes out of bounds.
 

@@ -119,8 +119,7 @@ def checkpoint_name(x: PyTree, name: str) -> PyTree:
       x: a pytree of arrays.
       name: any str; several values may have one.
 
-    Returns:
-      The same values.
+    Returns: The same values.
 
     >>> from olympus.ad_checkpoint import checkpoint_name
     >>> keep = olympus.checkpoint_policies.save_only_these_names("wave")
@@ -143,8 +142,7 @@ def checkpoint_name_fwd(x: PyTree, name: str) -> Array:
       x: a pytree of arrays.
       name: any str.
 
-    Returns:
-      The same values.
+    Returns: The same values.
 
     >>> from olympus.ad_checkpoint import checkpoint_name_fwd
     >>> f = lambda x: olympus.numpy.sin(checkpoint_name_fwd(x, "angle"))

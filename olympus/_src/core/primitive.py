@@ -625,11 +625,8 @@ class RuleView(MutableMapping[Primitive, Any]):
 def olympusprs_in_params(params: Params) -> Iterator[Olympuspr]:
     """The programs that an equation carries, also in tuples and lists.
 
-    Args:
-      params: an equation's parameters.
-
-    Returns:
-      An iterator over open programs, in the order of the parameters.
+    Args: params: an equation's parameters.
+    Returns: An iterator over open programs, in the order of the parameters.
 
     >>> from olympus.extend.core import olympusprs_in_params
     >>> eqn, = olympus.make_olympuspr(olympus.jit(lambda x: x + 1))(1.0).eqns
@@ -647,11 +644,8 @@ def _opened(program: ClosedOlympuspr | Olympuspr) -> Olympuspr:
 def subolympusprs(olympuspr: Olympuspr) -> Iterator[Olympuspr]:
     """The programs that a program's equations carry; not those within them.
 
-    Args:
-      olympuspr: an open program.
-
-    Returns:
-      An iterator over open programs, in the order of the equations.
+    Args: olympuspr: an open program.
+    Returns: An iterator over open programs, in the order of the equations.
 
     >>> from olympus.extend.core import subolympusprs
     >>> outer = olympus.make_olympuspr(olympus.jit(lambda x: x + 1))(1.0)

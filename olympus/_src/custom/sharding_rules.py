@@ -37,8 +37,7 @@ def _check_factor(factor: str) -> None:
 class CompoundFactor(tuple[str, ...]):
     """The factors of one axis, the outermost first.
 
-    Args:
-      *factors: at least two names.
+    Args: *factors: at least two names.
 
     >>> from olympus.experimental.custom_partitioning import CompoundFactor
     >>> CompoundFactor("b", "c")
@@ -64,8 +63,7 @@ class CompoundFactor(tuple[str, ...]):
 class ArrayMapping(tuple[Any, ...]):
     """The factors of the axes of an operand or a result.
 
-    Args:
-      *dim_mappings: per axis a factor's name or a `CompoundFactor`; the first one may be
+    Args: *dim_mappings: per axis a factor's name or a `CompoundFactor`; the first one may be
         `BATCHING`, which stands for any number of leading axes.
 
     >>> from olympus.experimental.custom_partitioning import BATCHING, ArrayMapping

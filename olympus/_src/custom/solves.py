@@ -154,8 +154,7 @@ def custom_linear_solve(matvec: Callable[..., PyTree], b: PyTree, solve: Callabl
       symmetric: whether `matvec` is its own transpose, so that `solve` serves for both.
       has_aux: whether the solvers return (x, auxiliary data); the data has no derivative.
 
-    Returns:
-      x, or (x, auxiliary data).
+    Returns: x, or (x, auxiliary data).
 
     >>> def divide(a, b):
     ...     return olympus.lax.custom_linear_solve(lambda x: a * x, b, lambda f, b: b / f(1.0),
@@ -212,8 +211,7 @@ def custom_root(f: Callable[..., PyTree], initial_guess: PyTree, solve: Callable
         derivative of f at the solution; linear in y.
       has_aux: whether `solve` returns (x, auxiliary data); the data has no derivative.
 
-    Returns:
-      x, or (x, auxiliary data).
+    Returns: x, or (x, auxiliary data).
 
     >>> def root(a):    # x with x² = a, by Newton's method
     ...     newton = lambda f, x: olympus.lax.fori_loop(

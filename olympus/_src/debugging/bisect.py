@@ -117,8 +117,7 @@ def record(fun: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree) -> Recor
       fun: a function of pytrees of arrays.
       *args, **kwargs: its arguments.
 
-    Returns:
-      A `Recording`, for `bisect`.
+    Returns: A `Recording`, for `bisect`.
 
     >>> len(olympus.debug.record(lambda x: x + 1 + 1, 1.0).steps)
     2
@@ -141,8 +140,7 @@ def bisect(first: Callable[..., PyTree] | Recording, second: Callable[..., PyTre
       tolerance: the relative error (2-norm) that is no difference; None: 100 units in the last
         place of the coarser dtype.
 
-    Returns:
-      A `Parting`; None if all results agree. An operation that sums in another order already
+    Returns: A `Parting`; None if all results agree. An operation that sums in another order already
       differs by rounding: hence the tolerance.
 
     >>> def old(x):

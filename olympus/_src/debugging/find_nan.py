@@ -106,9 +106,8 @@ def find_nan(fun: Callable[..., PyTree], *args: PyTree, infs: bool = False, **kw
       *args, **kwargs: its arguments.
       infs: whether an infinity is looked for as well.
 
-    Returns:
-      A `NanFound`, which prints as a report; None if no operation makes a NaN of operands without
-      one.
+    Returns: A `NanFound`, which prints as a report; None if no operation makes a NaN of operands
+      without one.
 
     >>> def loss(x):
     ...     return onp.where(x > 0, onp.log(x), 0.0).sum()

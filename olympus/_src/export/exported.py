@@ -247,8 +247,7 @@ def _sharding_over(sharding: NamedSharding | None, aval: ShapedArray,
 def default_export_platform() -> str:
     """The platform that `export` lowers for unless told.
 
-    Returns:
-      "cpu", "cuda", "rocm" or "tpu".
+    Returns: "cpu", "cuda", "rocm" or "tpu".
 
     >>> export.default_export_platform()
     'cpu'
@@ -269,9 +268,8 @@ def export(fun_jit: Callable[..., PyTree], *, platforms: Sequence[str] | None = 
         for it.
       disabled_checks: checks to leave out.
 
-    Returns:
-      A function of the arguments (arrays, or anything with a shape and a dtype; shapes may be
-      symbolic) that returns an `Exported`.
+    Returns: A function of the arguments (arrays, or anything with a shape and a dtype; shapes may
+      be symbolic) that returns an `Exported`.
 
     ValueError for a function that is not jitted, and for custom calls without a promise that later
     versions have them; NotImplementedError for programs that call Python.
@@ -410,9 +408,8 @@ def deserialize(blob: bytes | bytearray, *, verify: bool = False) -> Exported:
       verify: have another process read the modules first, which takes about a second: of one that
         a stranger has forged, MLIR's reader may end the process.
 
-    Returns:
-      An `Exported`. ValueError for bytes that are no artifact, or a truncated, damaged or newer
-      one; the message says which.
+    Returns: An `Exported`. ValueError for bytes that are no artifact, or a truncated, damaged or
+      newer one; the message says which.
 
     >>> artifact = export.export(olympus.jit(lambda x: x + 1))(1.0).serialize(vjp_order=1)
     >>> print(olympus.grad(export.deserialize(artifact).call)(2.0))

@@ -63,8 +63,7 @@ def to_iree(exported: Exported | Mapping[str, Exported], path: str | Path, *, ta
         path. `pip install 'olympus[deploy]'` brings it.
       options: further flags for it.
 
-    Returns:
-      The types of each function: arguments and results, flat, without the arguments that the
+    Returns: The types of each function: arguments and results, flat, without the arguments that the
       program ignores.
 
     The numbers equal jit's, also at the edges of formats; docs/export.md has what IREE computes

@@ -41,9 +41,8 @@ def to_onnx(exported: Exported, path: str | Path) -> dict[str, str]:
       exported: an `Exported`; symbolic sizes become named dimensions.
       path: the file, as a rule `.onnx`.
 
-    Returns:
-      The model's inputs and outputs by name, with their types: `in0`, `in1` … by the numbers of
-      flat arguments (those that the program ignores are left out), `out0`, `out1` ….
+    Returns: The model's inputs and outputs by name, with their types: `in0`, `in1` … by the numbers
+      of flat arguments (those that the program ignores are left out), `out0`, `out1` ….
 
     Constants that are too large for one file, of 2 GiB, go to `PATH.data` beside it.
 

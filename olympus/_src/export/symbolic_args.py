@@ -22,9 +22,8 @@ def symbolic_args_specs(args: PyTree, shapes_specs: PyTree, constraints: Sequenc
         those that is a prefix of `args`.
       constraints, scope: as of `symbolic_shape`; all shapes belong to one scope.
 
-    Returns:
-      A pytree of ShapeDtypeStructs of the structure of `args`. ValueError where `shapes_specs` is
-      no prefix of it.
+    Returns: A pytree of ShapeDtypeStructs of the structure of `args`. ValueError where
+      `shapes_specs` is no prefix of it.
 
     >>> x = onp.zeros((2, 3))
     >>> export.symbolic_args_specs((x, 1), ("b, _", None))[0]

@@ -73,8 +73,7 @@ def vmap_rule(axis_data: Axis, f: Callable[..., PyTree], in_axes: PyTree, out_ax
       out_axes: the result's.
       sum_match: add up a mapped result whose axis is None.
 
-    Returns:
-      A function of mapped arguments.
+    Returns: A function of mapped arguments.
 
     >>> from types import SimpleNamespace
     >>> from olympus.experimental import hiolympus

@@ -182,8 +182,7 @@ def olympuspr_subcomp(ctx: Builder | ModuleContext, olympuspr: Olympuspr, name_s
       *args: values of its inputs.
       dim_var_values, const_lowering, outer_traceback: accepted.
 
-    Returns:
-      The values of its outputs, and the tokens after its effects.
+    Returns: The values of its outputs, and the tokens after its effects.
 
     >>> from olympus.extend.core import Primitive
     >>> program = olympus.make_olympuspr(lambda x: x * x + 1)(1.0).olympuspr

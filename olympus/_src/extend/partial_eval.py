@@ -29,8 +29,7 @@ Val: TypeAlias = Any    # what operations take: arrays, numbers, tracers, values
 class PartialVal(tuple[Any, Any]):
     """(None, value) for a known value, or (aval, None).
 
-    Args:
-      xs: the pair.
+    Args: xs: the pair.
 
     >>> import olympus
     >>> PartialVal.unknown(olympus.typeof(1.0)).is_known(), PartialVal.known(2).get_known()
@@ -71,9 +70,8 @@ def trace_to_olympuspr_nounits(fun: WrappedFun, pvals: Sequence[PartialVal],
       pvals: its arguments, known or not.
       instantiate: per result, whether the program gives it even if it is known.
 
-    Returns:
-      The program of the unknown arguments, which gives the unknown results; all results, with the
-      values of those that are known; the values of the program's constvars.
+    Returns: The program of the unknown arguments, which gives the unknown results; all results,
+      with the values of those that are known; the values of the program's constvars.
 
     >>> from olympus.extend.linear_util import wrap_init
     >>> args = PartialVal.known(2.0), PartialVal.unknown(olympus.typeof(1.0))
@@ -101,8 +99,7 @@ def trace_to_olympuspr_dynamic(fun: WrappedFun, in_avals: Sequence[Aval], *,
       lower: nothing: programs have one level only.
       auto_dce: whether equations that nothing reads are left out.
 
-    Returns:
-      The program; the avals of its results; the values of its constvars.
+    Returns: The program; the avals of its results; the values of its constvars.
 
     >>> from olympus.extend.linear_util import wrap_init
     >>> print(trace_to_olympuspr_dynamic(wrap_init(lambda x: [x * x]), [olympus.typeof(1.0)])[0])
@@ -146,10 +143,9 @@ def partial_eval_olympuspr_nounits(
       unknowns: per input, whether it is unknown.
       instantiate: per output, whether it counts as unknown even if it is known.
 
-    Returns:
-      The known half, from known inputs to known outputs and then residuals; the unknown half, from
-      residuals and then unknown inputs to unknown outputs; which outputs are unknown; the types of
-      the residuals.
+    Returns: The known half, from known inputs to known outputs and then residuals; the unknown
+      half, from residuals and then unknown inputs to unknown outputs; which outputs are unknown;
+      the types of the residuals.
 
     >>> program = olympus.make_olympuspr(lambda x, y: (onp.cos(x), -onp.sin(x) * y))(1.0, 2.0)
     >>> known, later, unknown_out, _ = partial_eval_olympuspr_nounits(program, [False, True], False)
@@ -181,9 +177,8 @@ def jvp_olympuspr(olympuspr: ClosedOlympuspr, nonzeros: Sequence[bool],
       nonzeros: per input, whether it has a tangent.
       instantiate: per output, whether its tangent is made even if it is zero.
 
-    Returns:
-      A program from inputs and then tangents to outputs and then tangents; per output, whether it
-      has a tangent.
+    Returns: A program from inputs and then tangents to outputs and then tangents; per output,
+      whether it has a tangent.
 
     >>> program = olympus.make_olympuspr(lambda x, y: x * y)(1.0, 2.0)
     >>> print(*jvp_olympuspr(program, [True, False], False))
@@ -204,8 +199,7 @@ def prune_closed_olympuspr_outputs(olympuspr: ClosedOlympuspr, used_outputs: Seq
       olympuspr: a closed program.
       used_outputs: per output, whether it stays.
 
-    Returns:
-      A program of the same inputs.
+    Returns: A program of the same inputs.
 
     >>> program = olympus.make_olympuspr(lambda x: (x, x + 1))(1)
     >>> print(prune_closed_olympuspr_outputs(program, [True, False]))
@@ -222,8 +216,7 @@ def move_binders_to_back(closed_olympuspr: ClosedOlympuspr, to_move: Sequence[bo
       closed_olympuspr: a closed program.
       to_move: per input, whether it goes to the back; those that it says nothing of stay in front.
 
-    Returns:
-      A program of the same outputs.
+    Returns: A program of the same outputs.
 
     >>> program = olympus.make_olympuspr(lambda x, y: x - y)(1, 2)
     >>> print(move_binders_to_back(program, [True, False]))
@@ -237,11 +230,8 @@ def move_binders_to_back(closed_olympuspr: ClosedOlympuspr, to_move: Sequence[bo
 def lower_olympuspr(olympuspr: ClosedOlympuspr) -> ClosedOlympuspr:
     """The program in which each value of a user's type is its parts: a program of arrays.
 
-    Args:
-      olympuspr: a closed program.
-
-    Returns:
-      A closed program, the same one if it has no values of users' types.
+    Args: olympuspr: a closed program.
+    Returns: A closed program, the same one if it has no values of users' types.
 
     >>> program = olympus.make_olympuspr(lambda x: x + 1)(1)
     >>> lower_olympuspr(program) is program
@@ -300,8 +290,7 @@ def jvp(fun: Callable[..., PyTree], primals: PyTree, tangents: PyTree, has_aux: 
       instantiate: whether zero tangents of results are made.
       transform_stack: accepted.
 
-    Returns:
-      Results, their tangents, and aux if there is any.
+    Returns: Results, their tangents, and aux if there is any.
 
     >>> zero = ad.Zero(olympus.typeof(1.0))
     >>> out, tangent = ad.jvp(lambda x, y: x * y, (2.0, 3.0), (1.0, zero))
@@ -336,9 +325,8 @@ def linearize(traceable: Callable[..., PyTree], primals_ft: PyTree, has_aux: boo
       is_vjp: accepted.
       in_nzs: per leaf of the arguments, whether it has a tangent; all have by default.
 
-    Returns:
-      Results; which of their leaves have a tangent; the program, from the tangents of arguments to
-      these; the values of its constvars; aux if there is any.
+    Returns: Results; which of their leaves have a tangent; the program, from the tangents of
+      arguments to these; the values of its constvars; aux if there is any.
 
     >>> out, nonzero, program, consts = ad.linearize(lambda x: (onp.sin(x), 1.0), (0.0,))
     >>> print(out[0], nonzero, olympus.core.eval_olympuspr(program, consts, 2.0)[0])

@@ -688,8 +688,7 @@ class HiPrimitive(OpenPrimitive):
     Subclass it with `abstract_eval(*avals, **params)` (types of results, and effects),
     `to_loolympus(*values, **params)` (the results), `jvp` and `transpose`.
 
-    Args:
-      name: what programs call it.
+    Args: name: what programs call it.
 
     >>> from olympus.experimental import hiolympus
     >>> class Square(hiolympus.HiPrimitive):

@@ -249,8 +249,7 @@ def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDimensionN
       preferred_element_type: dtype of the sums and of the result; None is the operands'.
       out_sharding: where the result is; see `with_sharding_constraint`.
 
-    Returns:
-      Axes: batch, then the remaining ones of lhs, then of rhs.
+    Returns: Axes: batch, then the remaining ones of lhs, then of rhs.
 
     >>> a, b = onp.arange(4.).reshape(2, 2), onp.array([[1., 0.], [1., 1.]])
     >>> print(lax.dot_general(a, b, (((1,), (0,)), ((), ()))))
@@ -342,8 +341,7 @@ def dot(lhs: ArrayLike, rhs: ArrayLike, *, dimension_numbers: DotDimensionNumber
       dimension_numbers: if given, the call is `dot_general` with them, of any rank.
       precision, preferred_element_type, out_sharding: see `dot_general`.
 
-    Returns:
-      An array of the axes that are left: a scalar for two vectors.
+    Returns: An array of the axes that are left: a scalar for two vectors.
 
     >>> x = onp.array([[1., 2.], [3., 4.]])
     >>> print(lax.dot(x, onp.array([1., 1.])), lax.dot(x[0], x[1]))
@@ -369,8 +367,7 @@ def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None
         `olympus.numpy.matmul`'s.
       precision: see `dot_general`.
 
-    Returns:
-      [..., n, m] of the operands' dtype.
+    Returns: [..., n, m] of the operands' dtype.
 
     >>> print(lax.batch_matmul(onp.arange(4.).reshape(2, 1, 2), onp.ones((2, 2, 1))).ravel())
     [1. 5.]

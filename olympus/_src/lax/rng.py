@@ -165,8 +165,7 @@ def rng_bit_generator(key: ArrayLike, shape: int | Shape, dtype: DTypeLike | Non
         everywhere; the default is free to differ between platforms.
       out_sharding: where the bits are; see `with_sharding_constraint`.
 
-    Returns:
-      (new key, bits). Under vmap over keys each element's bits come from its own key.
+    Returns: (new key, bits). Under vmap over keys each element's bits come from its own key.
 
     >>> key, bits = olympus.lax.rng_bit_generator(onp.arange(4, dtype="uint32"), (2,))
     >>> bits.shape, bits.dtype
@@ -203,8 +202,7 @@ def rng_uniform(a: ArrayLike, b: ArrayLike, shape: int | Shape) -> Array:
         uint64.
       shape: of the result.
 
-    Returns:
-      An array of that shape and their dtype.
+    Returns: An array of that shape and their dtype.
 
     Prefer `olympus.random.uniform`, which is a function of a key. Not differentiable.
 

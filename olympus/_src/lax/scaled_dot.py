@@ -65,8 +65,7 @@ def scaled_dot(lhs: ArrayLike, rhs: ArrayLike, *, lhs_scale: ArrayLike | None = 
       dimension_numbers: as of `dot_general`; None is products of matrices with leading batch axes.
       preferred_element_type: dtype of the result; None is bfloat16.
 
-    Returns:
-      An array shaped as of `dot_general`.
+    Returns: An array shaped as of `dot_general`.
 
     Raises TypeError where shapes do not fit.
 

@@ -164,11 +164,8 @@ def slice_in_dim(operand: ArrayLike, start_index: int | None, limit_index: int |
 def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """operand[index] on one axis, with a static index.
 
-    Args:
-      index: a Python int; a negative one counts from the end.
-
-    Returns:
-      An array of the operand's dtype. IndexError for an index out of bounds.
+    Args: index: a Python int; a negative one counts from the end.
+    Returns: An array of the operand's dtype. IndexError for an index out of bounds.
 
     >>> x = onp.array([[1, 2], [3, 4]])
     >>> print(lax.index_in_dim(x, 1, axis=1, keepdims=False))
@@ -442,8 +439,7 @@ def concatenate(operands: Sequence[ArrayLike], dimension: int) -> Array:
       operands: arrays of one dtype, equal in size on every other axis; at least one.
       dimension: the axis to join.
 
-    Returns:
-      An array of their dtype; its size along `dimension` is the sum of theirs.
+    Returns: An array of their dtype; its size along `dimension` is the sum of theirs.
 
     Raises ValueError for no operands or an axis out of bounds, TypeError where they do not fit.
 
@@ -462,8 +458,7 @@ def concatenate(operands: Sequence[ArrayLike], dimension: int) -> Array:
 def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array]:
     """Cut an array into consecutive pieces of the given sizes along an axis.
 
-    Args:
-      sizes: the pieces' sizes along the axis, in order; 0 is allowed.
+    Args: sizes: the pieces' sizes along the axis, in order; 0 is allowed.
 
     Raises ValueError unless the sizes sum to the axis's size.
 
@@ -707,8 +702,7 @@ def dynamic_slice(operand: ArrayLike, start_indices: ArrayLike | Sequence[ArrayL
       start_indices: one integer scalar per axis, each of any integer dtype, or a vector of them.
       slice_sizes: the window's size along each axis.
 
-    Returns:
-      An array of shape `slice_sizes` and the operand's dtype.
+    Returns: An array of shape `slice_sizes` and the operand's dtype.
 
     A window that would reach outside of the array is moved inside. Raises TypeError where numbers,
     sizes or dtypes do not fit.
@@ -736,8 +730,7 @@ def dynamic_slice_in_dim(operand: ArrayLike, start_index: ArrayLike, slice_size:
       slice_size: the window's size, static.
       allow_negative_indices: whether a negative start counts from the end.
 
-    Returns:
-      An array of the operand's dtype, with `slice_size` entries along the axis.
+    Returns: An array of the operand's dtype, with `slice_size` entries along the axis.
 
     >>> x = onp.arange(6)
     >>> print(lax.dynamic_slice_in_dim(x, 4, 3), lax.dynamic_slice_in_dim(x, -4, 2))
@@ -754,11 +747,8 @@ def dynamic_index_in_dim(operand: ArrayLike, index: ArrayLike, axis: int = 0, ke
                          *, allow_negative_indices: bool = True) -> Array:
     """operand[index] on one axis, at a computed index.
 
-    Args:
-      allow_negative_indices: whether a negative index counts from the end.
-
-    Returns:
-      An array of the operand's dtype, with its other axes.
+    Args: allow_negative_indices: whether a negative index counts from the end.
+    Returns: An array of the operand's dtype, with its other axes.
 
     >>> x = onp.array([[1, 2], [3, 4], [5, 6]])
     >>> print(lax.dynamic_index_in_dim(x, -1), lax.dynamic_index_in_dim(x, 9, keepdims=False))
@@ -778,8 +768,7 @@ def dynamic_update_slice(operand: ArrayLike, update: ArrayLike,
       update: array of the operand's dtype and rank, on no axis larger.
       start_indices: one integer scalar per axis, or a vector of them.
 
-    Returns:
-      An array of the operand's shape and dtype.
+    Returns: An array of the operand's shape and dtype.
 
     A window that would reach outside of the array is moved inside. Raises TypeError where numbers,
     sizes or dtypes do not fit.
@@ -801,8 +790,7 @@ def dynamic_update_slice_in_dim(operand: ArrayLike, update: ArrayLike, start_ind
       start_index: integer scalar, may be traced; moved so that the window is inside of the array.
       allow_negative_indices: whether a negative start counts from the end.
 
-    Returns:
-      An array of the operand's shape and dtype.
+    Returns: An array of the operand's shape and dtype.
 
     >>> print(lax.dynamic_update_slice_in_dim(onp.zeros(5), onp.ones(2), 9, 0))
     [0. 0. 0. 1. 1.]
@@ -843,8 +831,7 @@ def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -
       idxs: integer vectors of one length n, one per axis.
       axes: the axes that they index.
 
-    Returns:
-      An array of shape [n, remaining axes of src ...].
+    Returns: An array of shape [n, remaining axes of src ...].
 
     >>> x = onp.array([[1, 2], [3, 4]])
     >>> print(lax.index_take(x, (onp.array([0, 1, -1]), onp.array([1, 0, 0])), (0, 1)))

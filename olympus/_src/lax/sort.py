@@ -569,8 +569,7 @@ def sort(operand: ArrayLike | Sequence[ArrayLike], dimension: int = -1, is_stabl
       is_stable: whether equal elements keep their order.
       num_keys: how many of the arrays are compared, the first one first.
 
-    Returns:
-      The sorted array, or a tuple of them.
+    Returns: The sorted array, or a tuple of them.
 
     Raises TypeError for unequal shapes, ValueError for an axis or num_keys out of bounds.
 
@@ -597,8 +596,7 @@ def sort_key_val(keys: ArrayLike, values: ArrayLike, dimension: int = -1,
       dimension: the axis.
       is_stable: whether the values of equal keys keep their order.
 
-    Returns:
-      (keys, values), sorted.
+    Returns: (keys, values), sorted.
 
     >>> keys, values = lax.sort_key_val(onp.array([3, 1, 2]), onp.array([10, 20, 30]))
     >>> print(keys, values)
@@ -618,8 +616,7 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True
       axis: the axis to search.
       is_stable: whether the lower index comes first among equals; it does in either case.
 
-    Returns:
-      [values, indices], the indices int32. NaN counts as largest, -0.0 as less than 0.0.
+    Returns: [values, indices], the indices int32. NaN counts as largest, -0.0 as less than 0.0.
 
     >>> values, indices = olympus.lax.top_k(olympus.numpy.array([1, 3, 2]), 2)
     >>> print(values, indices)

@@ -82,9 +82,8 @@ def pmap(fun: Callable[P, R], axis_name: Hashable | None = None, *,
       donate_argnums: positions of arguments whose buffers the program may reuse; the call deletes
         those arrays, spread over the devices already, whose buffers it did reuse.
 
-    Returns:
-      A function of the same arguments, each mapped array with one axis more. Its results are spread
-      over the devices along their mapped axis. It has the methods of a jitted function.
+    Returns: A function of the same arguments, each mapped array with one axis more. Its results are
+      spread over the devices along their mapped axis. It has the methods of a jitted function.
 
     ValueError for more examples than devices, sizes that differ and axes out of range; TypeError
     for arguments that are not arrays.

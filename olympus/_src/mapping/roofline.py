@@ -150,12 +150,9 @@ _rules: dict[Any, Rule] = {}
 def register_roofline(prim: Primitive) -> Callable[[Rule], Rule]:
     """Decorator: a rule for the demands of an operation on a machine.
 
-    Args:
-      prim: the primitive.
-
-    Returns:
-      A decorator of `rule(ctx, *operands, **params)`, where `ctx` is a `RooflineRuleContext` and
-      operands are `RooflineShape`s; it returns a `RooflineResult`.
+    Args: prim: the primitive.
+    Returns: A decorator of `rule(ctx, *operands, **params)`, where `ctx` is a `RooflineRuleContext`
+      and operands are `RooflineShape`s; it returns a `RooflineResult`.
 
     >>> import olympus
     >>> from olympus.experimental import roofline
@@ -174,8 +171,7 @@ def register_roofline(prim: Primitive) -> Callable[[Rule], Rule]:
 def register_standard_roofline(prim: Primitive) -> None:
     """Let an operation ask for what XLA estimates, as all do that have no rule.
 
-    Args:
-      prim: the primitive, whose rule is dropped.
+    Args: prim: the primitive, whose rule is dropped.
 
     >>> import olympus
     >>> from olympus.experimental import roofline
@@ -199,9 +195,8 @@ def roofline(f: Callable[..., PyTree], mesh: Mesh | AbstractMesh | None = None,
       vjp: of the function and its pullback, of cotangents like its result.
       print_olympuspr: whether the program is printed.
 
-    Returns:
-      A function of the same arguments, arrays or structs, that returns the structs of the result
-      and a `RooflineResult`. What a loop of known length does counts as often as it runs.
+    Returns: A function of the same arguments, arrays or structs, that returns the structs of the
+      result and a `RooflineResult`. What a loop of known length does counts as often as it runs.
 
     >>> import olympus
     >>> from olympus.experimental.roofline import roofline
@@ -232,12 +227,9 @@ def roofline_and_grad(f: Callable[..., PyTree], mesh: Mesh | AbstractMesh | None
                       ) -> Callable[..., tuple[PyTree, RooflineResult, RooflineResult]]:
     """The demands of a function on a machine, alone and with its pullback.
 
-    Args:
-      f, mesh, in_specs, out_specs, pin_lhs_in_vmem, pin_rhs_in_vmem, print_olympuspr: as of
+    Args: f, mesh, in_specs, out_specs, pin_lhs_in_vmem, pin_rhs_in_vmem, print_olympuspr: as of
         `roofline`.
-
-    Returns:
-      A function of the same arguments that returns the structs of the result and two
+    Returns: A function of the same arguments that returns the structs of the result and two
       `RooflineResult`s.
 
     >>> import olympus

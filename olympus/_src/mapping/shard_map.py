@@ -82,8 +82,7 @@ def shard_map(f: Callable[..., PyTree] | None = None, /, *, out_specs: PyTree,
         to be the same along axes that `out_specs` does not name, and derivatives add up over
         devices no more than they must.
 
-    Returns:
-      A function of the same positional arguments, or a decorator.
+    Returns: A function of the same positional arguments, or a decorator.
 
     ValueError for axes that the mesh has not, for arrays with fewer axes than their specification
     or that cannot be cut evenly, and for results that may vary along an axis that their
@@ -125,8 +124,7 @@ def smap(f: Callable[..., PyTree] | None = None, /, *, in_axes: PyTree = Infer, 
         the same on all devices; or a pytree of those that is a prefix of the results' structure.
       axis_name: the axis of the mesh.
 
-    Returns:
-      A function of the same positional arguments, or a decorator.
+    Returns: A function of the same positional arguments, or a decorator.
 
     >>> with olympus.set_mesh(olympus.make_mesh((1,), ("x",))):
     ...     x = olympus.reshard(onp.arange(3), olympus.P("x"))

@@ -47,8 +47,7 @@ def vmap(fun: Callable[P, R], in_axes: int | None | Sequence[PyTree] = 0, out_ax
         constraint are cut at the mapped axis.
       sum_match: add up a mapped result whose out_axes entry is None.
 
-    Returns:
-      A function of the same arguments, each mapped array with one more axis.
+    Returns: A function of the same arguments, each mapped array with one more axis.
 
     ValueError for sizes that differ, for axes that are out of range, and for axis specifications of
     another structure; TypeError for leaves that are not arrays.

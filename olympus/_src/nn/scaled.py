@@ -41,9 +41,8 @@ def scaled_matmul(lhs: ArrayLike, rhs: ArrayLike, lhs_scales: ArrayLike, rhs_sca
       rhs_scales: [B, N, K / b].
       preferred_element_type: dtype of the result.
 
-    Returns:
-      An array [B, M, N]. Operands are scaled in bfloat16, where 8-bit floats times powers of two
-      are exact, and products are added in float32.
+    Returns: An array [B, M, N]. Operands are scaled in bfloat16, where 8-bit floats times powers of
+      two are exact, and products are added in float32.
 
     TypeError for shapes that do not fit.
 
@@ -90,8 +89,7 @@ def get_scaled_dot_general_config(mode: str, global_scale: ArrayLike | None = No
       global_scale: of "nvfp4", float32[1] (None is 1): the operand is divided by it beforehand;
         the largest magnitude / (6 * 448) keeps all scales in range.
 
-    Returns:
-      A configuration. ValueError for another mode, and for a global_scale of "mxfp8".
+    Returns: A configuration. ValueError for another mode, and for a global_scale of "mxfp8".
 
     >>> config = nn.get_scaled_dot_general_config("mxfp8")
     >>> config.block_size, config.data_type
@@ -179,9 +177,8 @@ def scaled_dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDim
         cotangents; None is `lax.dot_general` itself.
       implementation: ignored.
 
-    Returns:
-      An array shaped as of `lax.dot_general`. Derivatives, in reverse mode, are products of the
-      same kind: the derivatives of the product without rounding, at rounded operands.
+    Returns: An array shaped as of `lax.dot_general`. Derivatives, in reverse mode, are products of
+      the same kind: the derivatives of the product without rounding, at rounded operands.
 
     >>> x = onp.linspace(-1., 1., 64).reshape(1, 64)
     >>> configs = [nn.get_scaled_dot_general_config("mxfp8")] * 3

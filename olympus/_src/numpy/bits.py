@@ -44,8 +44,7 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Ar
       axis: the axis to pack; of the flattened array if None. Zeros fill the last byte.
       bitorder: whether the first element is the highest ("big") or the lowest bit ("little").
 
-    Returns:
-      uint8[..., ceil(n / 8), ...].
+    Returns: uint8[..., ceil(n / 8), ...].
 
     Raises TypeError for other dtypes.
 
@@ -74,8 +73,7 @@ def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None,
         the end; all if None.
       bitorder: whether the first element is the highest ("big") or the lowest bit ("little").
 
-    Returns:
-      uint8[..., 8 n, ...], or [..., count, ...].
+    Returns: uint8[..., 8 n, ...], or [..., count, ...].
 
     Raises TypeError for other dtypes, ValueError for a count below -8 n.
 

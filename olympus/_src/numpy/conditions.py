@@ -63,10 +63,9 @@ def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defau
       choicelist: as many arrays, which broadcast with them.
       default: for the places where no condition holds.
 
-    Returns:
-      An array of the broadcast shape and of the dtype that choices and default promote to. All
-      choices are computed; derivatives pass to the chosen ones alone. No conditions, or not as many
-      as choices, are a ValueError.
+    Returns: An array of the broadcast shape and of the dtype that choices and default promote to.
+      All choices are computed; derivatives pass to the chosen ones alone. No conditions, or not as
+      many as choices, are a ValueError.
 
     >>> x = onp.arange(5)
     >>> onp.select([x < 2, x > 3], [x, 10 * x], default=-1)
@@ -98,10 +97,9 @@ def piecewise(x: ArrayLike, condlist: ArrayLike | Sequence[ArrayLike],
       funclist: a function or constant per condition, and perhaps one for where none holds, else 0.
       *args, **kw: passed on to the functions.
 
-    Returns:
-      An array of the shape and dtype of `x`. Unlike in NumPy every function is called with all of
-      `x`, since sizes must not depend on values, so they should not raise anywhere. Other numbers
-      of functions are a ValueError.
+    Returns: An array of the shape and dtype of `x`. Unlike in NumPy every function is called with
+      all of `x`, since sizes must not depend on values, so they should not raise anywhere. Other
+      numbers of functions are a ValueError.
 
     >>> x = onp.array([-2., 0., 3.])
     >>> onp.piecewise(x, [x < 0, x > 0], [lambda v: -v, lambda v: v ** 2, 7.])
@@ -148,9 +146,8 @@ def clip(arr: ArrayLike | None = None, /, min: ArrayLike | None = None,
       a_min, a_max: NumPy's older names of `min` and `max`.
       out: None: arrays cannot be written to.
 
-    Returns:
-      An array of the broadcast shape and promoted dtype; NaN stays, `max` wins where it is below
-      `min`. The derivative is 1 within, 0 outside, 1/2 at a limit.
+    Returns: An array of the broadcast shape and promoted dtype; NaN stays, `max` wins where it is
+      below `min`. The derivative is 1 within, 0 outside, 1/2 at a limit.
 
     >>> onp.clip(onp.arange(4), 1, 2)
     Array([1, 1, 2, 2], dtype=int32)
@@ -205,8 +202,7 @@ def nan_to_num(x: ArrayLike, copy: bool = True, nan: ArrayLike = 0.0,
       nan: for NaN.
       posinf, neginf: for infinities; the largest and the smallest number of the dtype unless given.
 
-    Returns:
-      An array of the same shape and dtype; no derivative passes through a replaced element.
+    Returns: An array of the same shape and dtype; no derivative passes through a replaced element.
 
     >>> onp.nan_to_num(onp.array([onp.nan, onp.inf, 1.]), posinf=9.)
     Array([0., 9., 1.], dtype=float32)

@@ -85,8 +85,7 @@ def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision: Preci
       precision: of the products, as in `lax.dot_general`.
       preferred_element_type: the dtype in which they are summed.
 
-    Returns:
-      A vector of the promoted dtype, of the size that `mode` gives.
+    Returns: A vector of the promoted dtype, of the size that `mode` gives.
 
     Raises ValueError for vectors without elements, for higher ranks and for another mode.
 
@@ -184,8 +183,7 @@ def cov(m: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, bias: boo
       aweights: [n], how much each observation counts.
       dtype: of the result.
 
-    Returns:
-      float[k, k], or a scalar of one variable.
+    Returns: float[k, k], or a scalar of one variable.
 
     Raises ValueError for ranks above 2, for a dtype of integers, and for weights below 0, which is
     seen only where they are not traced, RuntimeError for weights of the wrong size, TypeError for
@@ -245,9 +243,8 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True,
       rowvar: whether rows are variables; if not, columns are.
       dtype: of the result.
 
-    Returns:
-      float[k, k] within [-1, 1] (complex numbers in both parts), or a scalar of one variable; NaN
-      of variables that do not vary.
+    Returns: float[k, k] within [-1, 1] (complex numbers in both parts), or a scalar of one
+      variable; NaN of variables that do not vary.
 
     >>> print(onp.corrcoef(onp.array([[0., 1., 2.], [2., 1., 0.]])))
     [[ 1. -1.]

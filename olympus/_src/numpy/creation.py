@@ -59,8 +59,7 @@ def array(object: object, dtype: DTypeLike | None = None, *, copy: bool | None =
       ndmin: how many axes there are at least; those missing are put in front.
       ndmax: how many axes there may be at most.
 
-    Returns:
-      An array.
+    Returns: An array.
 
     Raises TypeError for values that are not numeric and for Python's complex numbers at a real
     dtype (arrays lose their imaginary part with a warning), ValueError for ragged lists, None and
@@ -115,11 +114,8 @@ def asarray(a: object, dtype: DTypeLike | None = None, order: str | None = None,
 def copy(a: ArrayLike, order: str | None = None, subok: bool = False) -> Array:
     """A copy of the array, in memory of its own.
 
-    Args:
-      a: array.
-
-    Returns:
-      An array of the shape and dtype of `a`.
+    Args: a: array.
+    Returns: An array of the shape and dtype of `a`.
 
     >>> print(onp.copy(onp.arange(3)))
     [0 1 2]
@@ -594,11 +590,8 @@ def zeros_like(a: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = None,
                out_sharding: ShardingLike = None, order: str = "K", subok: bool = True) -> Array:
     """Zeros of the shape and dtype of another array.
 
-    Args:
-      dtype, shape: the result's where they are to differ.
-
-    Returns:
-      An array, cut over devices as `a` is.
+    Args: dtype, shape: the result's where they are to differ.
+    Returns: An array, cut over devices as `a` is.
 
     >>> onp.zeros_like(onp.array([1, 2], onp.int8))
     Array([0, 0], dtype=int8)
@@ -633,8 +626,7 @@ def empty_like(prototype: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = 
       prototype: array, or an object with a shape and a dtype; its values are not read.
       dtype, shape: the result's where they are to differ.
 
-    Returns:
-      An array, cut over devices as `prototype` is.
+    Returns: An array, cut over devices as `prototype` is.
 
     >>> print(onp.empty_like(onp.array([1, 2])))
     [0 0]
@@ -651,8 +643,7 @@ def full_like(a: ArrayLike | DuckTypedArray, fill_value: ArrayLike, dtype: DType
               out_sharding: ShardingLike = None, order: str = "K", subok: bool = True) -> Array:
     """An array filled with a value, of the shape and dtype of another.
 
-    Args:
-      fill_value: number or array that broadcasts to the shape; converted to the dtype.
+    Args: fill_value: number or array that broadcasts to the shape; converted to the dtype.
 
     >>> onp.full_like(onp.array([1, 2]), 7)
     Array([7, 7], dtype=int32)

@@ -142,10 +142,9 @@ def einsum(subscripts: str | ArrayLike, /, *operands: ArrayLike | Sequence[int],
       precision, preferred_element_type: as in `lax.dot_general`.
       out_sharding: how the result is laid out over devices.
 
-    Returns:
-      An array with one axis per label of the result, of the promoted dtype. Labels that do not fit
-      the shapes are a ValueError. Unlike in NumPy an order of contraction is looked for by default,
-      and the diagonal is no view.
+    Returns: An array with one axis per label of the result, of the promoted dtype. Labels that do
+      not fit the shapes are a ValueError. Unlike in NumPy an order of contraction is looked for by
+      default, and the diagonal is no view.
 
     >>> onp.einsum("ij,j->i", onp.ones((2, 3)), onp.arange(3.))
     Array([3., 3.], dtype=float32)
@@ -335,8 +334,7 @@ def einsum_path(subscripts: str | ArrayLike, /, *operands: ArrayLike | Sequence[
       subscripts, *operands: as of `einsum`; only the operands' shapes count.
       optimize: how the order is found: "auto", "optimal", "greedy", a path, True or False.
 
-    Returns:
-      A list of "einsum_path" and the operands' positions per step, which `einsum` takes as
+    Returns: A list of "einsum_path" and the operands' positions per step, which `einsum` takes as
       `optimize` without its first item, and a report on the cost, to be printed.
 
     >>> x = onp.ones((9, 9))

@@ -54,9 +54,8 @@ def arange(start: ArrayLike, stop: ArrayLike | None = None, step: ArrayLike | No
       out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
       like: None or an array of olympus; it has no effect.
 
-    Returns:
-      A vector of ceil((stop - start) / step) numbers, start + i * step. For floats `linspace` is
-      the safer choice: rounding decides whether the last one is below `stop`.
+    Returns: A vector of ceil((stop - start) / step) numbers, start + i * step. For floats
+      `linspace` is the safer choice: rounding decides whether the last one is below `stop`.
 
     Raises ConcretizationTypeError for traced bounds, ValueError for complex ones and for a step of
     0.
@@ -172,9 +171,8 @@ def linspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = 
       axis: the result's axis along which the numbers lie.
       device: a device or sharding to put the result on.
 
-    Returns:
-      An array with an axis more than the bounds; with `retstep` the pair of it and the spacing, NaN
-      if there is none.
+    Returns: An array with an axis more than the bounds; with `retstep` the pair of it and the
+      spacing, NaN if there is none.
 
     Raises ValueError for a negative `num`.
 
@@ -303,8 +301,7 @@ def logspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = 
       dtype: of the result; inexact by default.
       axis: the result's axis along which the numbers lie.
 
-    Returns:
-      An array with an axis more than the bounds.
+    Returns: An array with an axis more than the bounds.
 
     >>> print(onp.logspace(0, 2, 3))
     [  1.  10. 100.]
@@ -377,8 +374,7 @@ def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False,
       indexing: "xy" exchanges the first two axes, so that the first vector runs along the columns;
         "ij" keeps their order.
 
-    Returns:
-      A list of arrays (NumPy: a tuple), one per vector.
+    Returns: A list of arrays (NumPy: a tuple), one per vector.
 
     Raises ValueError for another `indexing` and `copy=False`.
 
@@ -432,8 +428,7 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None,
       dtype: of the result; int32 (int64 with x64) by default.
       sparse: whether to return arrays of size 1 along all other axes instead.
 
-    Returns:
-      [ndim, *dimensions]; a tuple of ndim arrays if `sparse`.
+    Returns: [ndim, *dimensions]; a tuple of ndim arrays if `sparse`.
 
     >>> rows, columns = onp.indices((2, 3))
     >>> print(rows * 10 + columns)
@@ -457,13 +452,9 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None,
 def ix_(*args: ArrayLike) -> tuple[Array, ...]:
     """Vectors reshaped so that indexing with all of them picks the rectangle they span.
 
-    Args:
-      args: vectors of integers; a boolean one, which must not be traced, stands for the places
-        where
-        it is true.
-
-    Returns:
-      A tuple of arrays, the i-th along axis i.
+    Args: args: vectors of integers; a boolean one, which must not be traced, stands for the places
+        where it is true.
+    Returns: A tuple of arrays, the i-th along axis i.
 
     Raises ValueError for other ranks.
 
@@ -493,8 +484,7 @@ def fromfunction(function: Callable[..., R], shape: int | Shape, *, dtype: DType
       dtype: of the coordinates; float by default.
       kwargs: are passed on to the function.
 
-    Returns:
-      What the function returns.
+    Returns: What the function returns.
 
     >>> print(onp.fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int))
     [[ 0  1  2]

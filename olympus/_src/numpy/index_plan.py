@@ -122,8 +122,7 @@ def dslice(start: ArrayLike | None, size: ArrayLike | None = None, stride: int |
       size: how many elements, an int.
       stride: the distance between two elements, an int.
 
-    Returns:
-      A `Slice`; a Python slice if all elements are meant.
+    Returns: A `Slice`; a Python slice if all elements are meant.
 
     A traced window that would reach outside is moved inside, as by `dynamic_slice`, and
     `x.at[ds(i, n)].set(y)` writes nothing then. Raises IndexError for a known window of an array

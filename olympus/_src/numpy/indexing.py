@@ -654,8 +654,7 @@ def put_along_axis(arr: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: 
       inplace: must be False: arrays cannot be changed.
       mode: what happens outside, "drop" or "clip".
 
-    Returns:
-      An array of the shape and dtype of `arr`.
+    Returns: An array of the shape and dtype of `arr`.
 
     Raises ValueError for `inplace`, and where ranks differ.
 

@@ -45,8 +45,7 @@ def pad(array: ArrayLike, pad_width: int | Sequence[int] | Sequence[Sequence[int
         "symmetric" (reflect_type="even"), "wrap", "empty", "maximum", "minimum", "mean", "median"
         (stat_length=None), or a function of NumPy's form that returns the padded vector.
 
-    Returns:
-      An array of the dtype of `array`, larger by both widths along each axis.
+    Returns: An array of the dtype of `array`, larger by both widths along each axis.
 
     Raises ValueError for negative widths, another mode, and options that do not belong to it.
 

@@ -105,8 +105,7 @@ def matmul(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
       axes: which axes of both and of the result the matrices are: a list of three pairs.
       dtype, casting, order, subok: as of a `ufunc`.
 
-    Returns:
-      An array [..., n, m] of the promoted dtype.
+    Returns: An array [..., n, m] of the promoted dtype.
 
     Raises ValueError for scalars, TypeError for sizes that do not fit.
 
@@ -169,11 +168,8 @@ def vdot(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
          preferred_element_type: DTypeLike | None = None) -> Array:
     """The inner product of all elements in row-major order, with the first conjugated.
 
-    Args:
-      a, b: arrays of as many elements.
-
-    Returns:
-      A scalar of the promoted dtype.
+    Args: a, b: arrays of as many elements.
+    Returns: A scalar of the promoted dtype.
 
     Raises TypeError for other numbers of elements.
 
@@ -228,8 +224,7 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
       a: array of n elements.
       b: array of m elements.
 
-    Returns:
-      [n, m] of the promoted dtype.
+    Returns: [n, m] of the promoted dtype.
 
     >>> print(onp.outer(onp.array([1, 2]), onp.array([3, 4, 5])))
     [[ 3  4  5]
@@ -281,11 +276,8 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: int | Sequence[int] | Sequence[S
 def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """The Kronecker product: `b` once for each element of `a`, multiplied by it.
 
-    Args:
-      a, b: arrays; axes are aligned at the right.
-
-    Returns:
-      An array of the promoted dtype whose sizes are the products of theirs.
+    Args: a, b: arrays; axes are aligned at the right.
+    Returns: An array of the promoted dtype whose sizes are the products of theirs.
 
     >>> print(onp.kron(onp.array([1, 10]), onp.array([[1, 2], [3, 4]])))
     [[ 1  2 10 20]
@@ -313,8 +305,7 @@ def cross(a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: i
       axisc: the axis of the vectors in the result.
       axis: all three at once.
 
-    Returns:
-      An array of the promoted dtype, without the axis for vectors of 2.
+    Returns: An array of the promoted dtype, without the axis for vectors of 2.
 
     Raises ValueError for other sizes.
 
@@ -368,8 +359,7 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, precision: PrecisionLike = None,
       keepdims: whether the axis stays, with size 1.
       out, dtype, casting, order, subok: as of a `ufunc`.
 
-    Returns:
-      An array without the axis, of the promoted dtype.
+    Returns: An array without the axis, of the promoted dtype.
 
     Raises ValueError for scalars, TypeError for sizes that differ.
 
@@ -397,8 +387,7 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
       axes: which axes of both and of the result take part: a pair, an axis and an axis.
       out, dtype, casting, order, subok: as of a `ufunc`.
 
-    Returns:
-      An array [..., n] of the promoted dtype.
+    Returns: An array [..., n] of the promoted dtype.
 
     Raises ValueError for too few axes, TypeError for sizes that differ.
 
@@ -422,8 +411,7 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
       axes: which axes of both and of the result take part: an axis, a pair and an axis.
       out, dtype, casting, order, subok: as of a `ufunc`.
 
-    Returns:
-      An array [..., m] of the promoted dtype.
+    Returns: An array [..., m] of the promoted dtype.
 
     Raises ValueError for too few axes, TypeError for sizes that differ.
 
@@ -461,11 +449,8 @@ def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1,
           dtype: DTypeLike | None = None, out: None = None) -> Array:
     """The sum of a diagonal over two axes.
 
-    Args:
-      dtype: of the result; by default as for `sum`: small integers become int32 or uint32.
-
-    Returns:
-      An array without both axes.
+    Args: dtype: of the result; by default as for `sum`: small integers become int32 or uint32.
+    Returns: An array without both axes.
 
     Raises ValueError for rank below 2.
 

@@ -61,8 +61,7 @@ def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None 
         `nonzero(condition)`.
       size, fill_value: of `nonzero`, where the condition is given alone.
 
-    Returns:
-      An array of the promoted dtype of `x` and `y`; or a tuple of vectors of places.
+    Returns: An array of the promoted dtype of `x` and `y`; or a tuple of vectors of places.
 
     Raises ValueError where only one of `x` and `y` is given.
 
@@ -106,8 +105,7 @@ def choose(a: ArrayLike, choices: ArrayLike | Sequence[ArrayLike], out: None = N
       choices: a sequence of arrays (or an array, along its first axis).
       mode: "wrap" or "clip" for integers outside; "raise" needs a concrete `a`.
 
-    Returns:
-      An array of the promoted dtype of the choices.
+    Returns: An array of the promoted dtype of the choices.
 
     Raises ValueError for integers outside with "raise", and for no choices.
 
@@ -150,8 +148,7 @@ def flatnonzero(a: ArrayLike, *, size: int | None = None,
       size: the number of places to return; required where `a` is traced.
       fill_value: the place named where there are fewer; 0 by default.
 
-    Returns:
-      A vector, int32 (int64 with x64).
+    Returns: A vector, int32 (int64 with x64).
 
     Raises ConcretizationTypeError for a traced array without `size`.
 
@@ -171,8 +168,7 @@ def argwhere(a: ArrayLike, *, size: int | None = None,
       size: the number of rows to return; required where `a` is traced.
       fill_value: the place named where there are fewer; 0 by default.
 
-    Returns:
-      [n, ndim], int32 (int64 with x64), in row-major order.
+    Returns: [n, ndim], int32 (int64 with x64), in row-major order.
 
     Raises ConcretizationTypeError for a traced array without `size`.
 
@@ -200,8 +196,7 @@ def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = None, *,
         traced.
       fill_value: fills the result where there are fewer.
 
-    Returns:
-      An array of the dtype of `a`.
+    Returns: An array of the dtype of `a`.
 
     Raises ConcretizationTypeError for a traced condition without `size`, ValueError where the
     condition holds beyond the end.
@@ -246,8 +241,7 @@ def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None,
       size: how many elements to return; required where the condition is traced.
       fill_value: fills the result where there are fewer.
 
-    Returns:
-      A vector of the dtype of `arr`.
+    Returns: A vector of the dtype of `arr`.
 
     Raises ConcretizationTypeError for a traced condition without `size`.
 
@@ -268,8 +262,7 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
       mask: a condition of as many elements; it may be traced.
       vals: array of at least one element, flattened.
 
-    Returns:
-      An array of the shape and dtype of `arr`.
+    Returns: An array of the shape and dtype of `arr`.
 
     Raises ValueError for `inplace`, other sizes and no values.
 
@@ -335,8 +328,7 @@ def copyto(dst: ArrayLike, src: ArrayLike, casting: str = "same_kind", where: Ar
       casting: which conversions of dtypes are allowed, as of `can_cast`.
       where: a condition that broadcasts to the shape of `dst`.
 
-    Returns:
-      An array of the shape and dtype of `dst`.
+    Returns: An array of the shape and dtype of `dst`.
 
     Raises TypeError for dtypes that `casting` does not allow.
 
@@ -444,8 +436,7 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
       trim: "f" cuts at the front, "b" at the back, "fb" at both.
       axis: the axis or axes to cut along; all unless given.
 
-    Returns:
-      An array of the dtype of `filt`.
+    Returns: An array of the dtype of `filt`.
 
     Raises ValueError for another `trim`.
 
@@ -487,8 +478,7 @@ def unravel_index(indices: ArrayLike, shape: Shape, order: str = "C") -> tuple[A
         place on an axis is the largest of that dtype if it would be larger.
       order: "C" (last axis fastest) or "F".
 
-    Returns:
-      A tuple of integer arrays of the shape of `indices`, one per axis.
+    Returns: A tuple of integer arrays of the shape of `indices`, one per axis.
 
     Raises TypeError for indices that are not integers.
 
@@ -529,8 +519,7 @@ def mask_indices(n: int, mask_func: Callable[[Array, int], Array], k: int = 0, *
       k: its second argument.
       size: how many places to return, required where the result of `mask_func` is traced.
 
-    Returns:
-      (rows, columns), two vectors of integers.
+    Returns: (rows, columns), two vectors of integers.
 
     >>> rows, columns = onp.mask_indices(3, onp.triu, 1)
     >>> print(rows, columns)
@@ -556,8 +545,7 @@ def ravel_multi_index(multi_index: Sequence[ArrayLike], dims: Sequence[int], mod
       order: "C" (last axis fastest) or "F".
       dtype: of the result; the places' dtype, but at least default integers, if not given.
 
-    Returns:
-      Integers of the broadcast shape.
+    Returns: Integers of the broadcast shape.
 
     Raises ValueError for places outside with "raise" and for other numbers of index arrays,
     TypeError

@@ -77,8 +77,7 @@ def mean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: N
       dtype: dtype of the result; by default `a`'s, float32 for integers (float64 for 64-bit ones
         with x64). 16-bit floats are accumulated in float32.
 
-    Returns:
-      `a` without the reduced axes.
+    Returns: `a` without the reduced axes.
 
     >>> onp.mean(onp.arange(4))
     Array(1.5, dtype=float32)
@@ -146,8 +145,7 @@ def var(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
       the mean, with the reduced axes kept, if it is known.
       correction: the array API standard's name of `ddof`.
 
-    Returns:
-      `a` without the reduced axes, real; NaN or infinite where n <= ddof.
+    Returns: `a` without the reduced axes, real; NaN or infinite where n <= ddof.
 
     Raises ValueError for both `ddof` and `correction`, and for a dtype that is not real.
 
@@ -166,8 +164,7 @@ def std(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
 
     Its gradient is not finite where all elements are equal.
 
-    Args:
-      axis, dtype, out, ddof, keepdims, where, mean, correction: as of `var`.
+    Args: axis, dtype, out, ddof, keepdims, where, mean, correction: as of `var`.
 
     >>> print(onp.std(onp.array([[1., 3.], [2., 6.]]), axis=1))
     [1. 2.]
@@ -198,8 +195,7 @@ def nanmean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out
       a: array of numbers or booleans.
       dtype: dtype of the result, by default `mean`'s.
 
-    Returns:
-      `a` without the reduced axes; NaN (without NumPy's warning) where all are NaN.
+    Returns: `a` without the reduced axes; NaN (without NumPy's warning) where all are NaN.
 
     >>> print(onp.nanmean(onp.array([[1., onp.nan, 3.], [4., 5., 6.]]), axis=1))
     [2. 5.]
@@ -218,9 +214,8 @@ def nanvar(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
       a: array of numbers or booleans.
       axis, dtype, out, ddof, keepdims, where, mean, correction: as of `var`.
 
-    Returns:
-      `a` without the reduced axes, real; NaN or infinite where no more than `ddof` elements are
-      left.
+    Returns: `a` without the reduced axes, real; NaN or infinite where no more than `ddof` elements
+      are left.
 
     >>> print(onp.nanvar(onp.array([1., onp.nan, 3.])))
     1.0
@@ -284,8 +279,7 @@ def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None,
         weights if None.
       returned: whether to return the sum of the weights, too.
 
-    Returns:
-      `a` without the reduced axes, inexact; with `returned` the pair of it and the sum.
+    Returns: `a` without the reduced axes, inexact; with `returned` the pair of it and the sum.
 
     Raises ValueError for weights of another shape.
 
@@ -313,11 +307,8 @@ def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
 
     Small integers may wrap around, as NumPy's do.
 
-    Args:
-      a: array of numbers.
-
-    Returns:
-      `a` without the reduced axes.
+    Args: a: array of numbers.
+    Returns: `a` without the reduced axes.
 
     Raises ValueError for no elements.
 
@@ -499,9 +490,8 @@ def quantile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = No
       weights: how often each element counts, with the method "inverted_cdf" alone: of the shape
         of `a`, or of the sizes of the axes in `axis`.
 
-    Returns:
-      The axes of `q`, then those left of `a`, in the float dtype of `a`. NaN where an element is
-      NaN, of no elements, and where `q` is not in [0, 1] (NumPy raises).
+    Returns: The axes of `q`, then those left of `a`, in the float dtype of `a`. NaN where an
+      element is NaN, of no elements, and where `q` is not in [0, 1] (NumPy raises).
 
     Raises ValueError for complex numbers and for weights with another method.
 
@@ -518,8 +508,7 @@ def nanquantile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None =
                 keepdims: bool = False, *, weights: ArrayLike | None = None) -> Array:
     """The values below which the fractions `q` of the elements that are not NaN lie.
 
-    Args:
-      axis, out, overwrite_input, method, keepdims, weights: as of `quantile`.
+    Args: axis, out, overwrite_input, method, keepdims, weights: as of `quantile`.
 
     Returns:
       The axes of `q`, then those left of `a`, in the float dtype of `a`; NaN where all are NaN.
@@ -564,8 +553,7 @@ def nanpercentile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None
                   keepdims: bool = False, *, weights: ArrayLike | None = None) -> Array:
     """The values below which `q` percent of the elements that are not NaN lie.
 
-    Args:
-      q: array of percentages in [0, 100].
+    Args: q: array of percentages in [0, 100].
 
     >>> print(onp.nanpercentile(onp.array([1., onp.nan, 3.]), 50))
     2.0
@@ -579,8 +567,7 @@ def median(a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = 
            overwrite_input: bool = False, keepdims: bool = False) -> Array:
     """The middle element over axes, or the mean of the middle two; NaN if any is NaN.
 
-    Returns:
-      `a` without the reduced axes, in its float dtype; NaN of no elements.
+    Returns: `a` without the reduced axes, in its float dtype; NaN of no elements.
 
     Raises ValueError for complex numbers.
 
@@ -596,8 +583,7 @@ def nanmedian(a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None
               overwrite_input: bool = False, keepdims: bool = False) -> Array:
     """The median over axes of the elements that are not NaN.
 
-    Returns:
-      `a` without the reduced axes, in its float dtype; NaN where all are NaN.
+    Returns: `a` without the reduced axes, in its float dtype; NaN where all are NaN.
 
     Raises ValueError for complex numbers.
 
@@ -671,8 +657,7 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None,
       ary: array of numbers, any shape.
       to_end, to_begin: arrays (flattened) put after and before the differences.
 
-    Returns:
-      A vector of the dtype of `ary`.
+    Returns: A vector of the dtype of `ary`.
 
     Raises TypeError for booleans, and for elements that NumPy's rule "same_kind" does not cast to
     the array's dtype; the option `numpy_dtype_promotion` has no part in that.
@@ -711,9 +696,8 @@ def gradient(f: ArrayLike, *varargs: ArrayLike, axis: int | Sequence[int] | None
       axis: an axis or several; all if None.
       edge_order: 1 (the default) or 2: the order of the differences at the ends.
 
-    Returns:
-      An inexact array of the shape of `f` for one axis; a list with one for each of several (NumPy:
-      a tuple).
+    Returns: An inexact array of the shape of `f` for one axis; a list with one for each of several
+      (NumPy: a tuple).
 
     Raises ValueError for an axis of fewer than edge_order + 1 elements, TypeError for spacings that
     are not none, one or one per axis.
@@ -776,8 +760,7 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0,
       dx: the distance of neighbours, where `x` is None.
       axis: the axis.
 
-    Returns:
-      `y` without the axis; 0 of fewer than two values.
+    Returns: `y` without the axis; 0 of fewer than two values.
 
     >>> print(onp.trapezoid(onp.array([1., 2., 4.]), dx=0.5))
     2.25

@@ -44,9 +44,8 @@ def vectorize(pyfunc: Callable[..., PyTree], *, excluded: Collection[int | str] 
       excluded: positions and names of arguments that are passed on as they are; so is None.
       signature: the small arrays' axes, as "(n),(n)->()"; scalars by default.
 
-    Returns:
-      A function. It raises ValueError where axes of one name differ in size, or the rest of the
-      shapes do not broadcast.
+    Returns: A function. It raises ValueError where axes of one name differ in size, or the rest of
+      the shapes do not broadcast.
 
     >>> dots = onp.vectorize(onp.dot, signature="(n),(n)->()")
     >>> print(dots(onp.arange(6.).reshape(2, 3), onp.ones(3)))
@@ -190,8 +189,7 @@ def apply_along_axis(func1d: Callable[..., ArrayLike], axis: int, arr: ArrayLike
       arr: array of at least one axis.
       *args, **kwargs: passed on to the function as they are.
 
-    Returns:
-      An array in which the axes of the function's result take the place of `axis`.
+    Returns: An array in which the axes of the function's result take the place of `axis`.
 
     >>> onp.apply_along_axis(lambda v: v[::2] + v[-1], 1, onp.arange(6).reshape(2, 3))
     Array([[ 2,  4],
@@ -221,8 +219,7 @@ def apply_over_axes(func: Callable[..., Array], a: ArrayLike, axes: int | Sequen
       a: array.
       axes: an int, or several.
 
-    Returns:
-      An array of the rank of `a`: axes that the function removes stay with size 1.
+    Returns: An array of the rank of `a`: axes that the function removes stay with size 1.
 
     >>> print(onp.apply_over_axes(onp.sum, onp.arange(12).reshape(2, 3, 2), [0, 2]).tolist())
     [[[14], [22], [30]]]

@@ -662,8 +662,7 @@ def set_cache_dir(path: str | os.PathLike[str] | None) -> None:
     Who can write to the directory can run code in every process that reads from it: it is made for
     its owner alone, and one that others can write to is not used, with a warning.
 
-    Args:
-      path: the directory, made when it is first written to; None turns the cache off.
+    Args: path: the directory, made when it is first written to; None turns the cache off.
 
     >>> import os
     >>> compilation_cache.set_cache_dir(os.path.expanduser("~/.cache/olympus"))

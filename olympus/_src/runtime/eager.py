@@ -401,8 +401,7 @@ def apply_primitive(prim: Primitive, *args: ArrayLike, **params: Any) -> Any:
       *args: arrays and numbers.
       **params: the primitive's parameters.
 
-    Returns:
-      The result; a list if the primitive has several.
+    Returns: The result; a list if the primitive has several.
 
     >>> print(xla.apply_primitive(olympus.lax.neg_p, 2.0))
     -2.0

@@ -195,8 +195,7 @@ def canonicalize_dtype(dtype: DTypeLike | None, allow_extended_dtype: bool = Fal
       allow_extended_dtype: whether dtypes that NumPy does not know, such as `key<fry>`, pass; they
         are a ValueError otherwise.
 
-    Returns:
-      A `numpy.dtype`, or the extended dtype.
+    Returns: A `numpy.dtype`, or the extended dtype.
 
     >>> dtypes.canonicalize_dtype("float64"), dtypes.canonicalize_dtype(int)
     (dtype('float32'), dtype('int32'))
@@ -251,11 +250,8 @@ def default_float() -> np.dtype:
 def scalar_type_of(x: object) -> type:
     """The Python scalar type (bool, int, float or complex) of an array, scalar or dtype.
 
-    Args:
-      x: array, number, dtype or name.
-
-    Returns:
-      A type. TypeError for dtypes that are not numeric.
+    Args: x: array, number, dtype or name.
+    Returns: A type. TypeError for dtypes that are not numeric.
 
     >>> dtypes.scalar_type_of("bfloat16"), dtypes.scalar_type_of(True)
     (<class 'float'>, <class 'bool'>)
@@ -348,11 +344,8 @@ def is_float0(dtype: DTypeLike) -> bool:
 def itemsize_bits(dtype: DTypeLike | None) -> int:
     """Bits of one element: 4 for int4, 32 for float32. Raises ValueError for extended and float0.
 
-    Args:
-      dtype: a dtype, a scalar type, or a name.
-
-    Returns:
-      An int; 8 for bool.
+    Args: dtype: a dtype, a scalar type, or a name.
+    Returns: An int; 8 for bool.
 
     >>> itemsize_bits("float32")
     32
@@ -369,8 +362,7 @@ def itemsize_bits(dtype: DTypeLike | None) -> int:
 def issubdtype(a: Any, b: DTypeLike | None) -> bool:
     """Whether dtype or abstract type `a` is `b` or below it; `np.issubdtype` with every dtype.
 
-    Args:
-      a, b: dtypes, scalar types, abstract ones among them, or names.
+    Args: a, b: dtypes, scalar types, abstract ones among them, or names.
 
     >>> import numpy as np
     >>> issubdtype("bfloat16", np.floating), issubdtype("int32", np.inexact)
@@ -419,8 +411,7 @@ def isdtype(dtype: DTypeLike, kind: str | DTypeLike | tuple[str | DTypeLike, ...
       kind: a dtype, or one of "bool", "signed integer", "unsigned integer", "integral", "real
         floating", "complex floating" and "numeric", or a tuple of these.
 
-    Returns:
-      A Python bool. Unknown kinds are a ValueError, abstract types such as `np.floating` a
+    Returns: A Python bool. Unknown kinds are a ValueError, abstract types such as `np.floating` a
       TypeError.
 
     >>> onp.isdtype("bfloat16", "real floating"), onp.isdtype("int8", ("bool", "unsigned integer"))
@@ -723,8 +714,7 @@ def result_type(*args: object, return_weak_type_flag: bool = False) -> Any:
       *args: the operands.
       return_weak_type_flag: whether to return the pair.
 
-    Returns:
-      A dtype, narrowed to 32 bits while x64 is off, or a pair of it and a bool.
+    Returns: A dtype, narrowed to 32 bits while x64 is off, or a pair of it and a bool.
 
     >>> import numpy as np
     >>> result_type(1, np.float16), result_type("int8", "uint8"), result_type(1.0)

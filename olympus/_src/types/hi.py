@@ -235,8 +235,7 @@ class HiPspec:
 class aval_method(NamedTuple):
     """A function that traced values of a user's type have as a method: an attribute of the type.
 
-    Args:
-      fun: a function of the traced value and the arguments of a call.
+    Args: fun: a function of the traced value and the arguments of a call.
 
     >>> from olympus.experimental import hiolympus
     >>> hiolympus.aval_method(abs).fun(-2)
@@ -249,8 +248,7 @@ class aval_method(NamedTuple):
 class aval_property(NamedTuple):
     """A function that traced values of a user's type have as a property: an attribute of the type.
 
-    Args:
-      fget: a function of the traced value.
+    Args: fget: a function of the traced value.
 
     >>> from olympus.experimental import hiolympus
     >>> hiolympus.aval_property(abs).fget(-2)

@@ -350,8 +350,7 @@ def is_static(shape: Sequence[object]) -> bool:
 def broadcast_shapes(*shapes: Shape) -> Shape:
     """The shape that canonical shapes broadcast to by NumPy's rule (aligned at the right).
 
-    Args:
-      *shapes: sequences of ints, or ints for one-element shapes.
+    Args: *shapes: sequences of ints, or ints for one-element shapes.
 
     Raises ValueError naming the shapes where two dimensions differ and neither is 1.
 

@@ -418,8 +418,7 @@ def make_single_device_sharding(device: Device, *, memory_kind: str | None = Non
       device: the device.
       memory_kind: the kind of its memory; the default one if None.
 
-    Returns:
-      A `SingleDeviceSharding`, which `device_put` takes.
+    Returns: A `SingleDeviceSharding`, which `device_put` takes.
 
     >>> sharding = olympus.sharding.make_single_device_sharding(olympus.devices()[0])
     >>> olympus.device_put(1.0, sharding).sharding == sharding

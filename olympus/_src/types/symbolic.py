@@ -328,11 +328,8 @@ def set_value_of(make: Callable[[DimSize], Array]) -> None:
 def is_symbolic_dim(p: object) -> bool:
     """Whether a dimension is symbolic, and no int.
 
-    Args:
-      p: an entry of a shape.
-
-    Returns:
-      True for a symbolic dimension, False for an int and anything else.
+    Args: p: an entry of a shape.
+    Returns: True for a symbolic dimension, False for an int and anything else.
 
     >>> [export.is_symbolic_dim(d) for d in export.symbolic_shape("b, 3")]
     [True, False]

@@ -215,11 +215,8 @@ axis_index_p = AxisIndex("axis_index")
 def axis_size(axis_name: AxisName) -> int:
     """The size of a named axis, or the product of the sizes of several.
 
-    Args:
-      axis_name: a bound axis name, or a sequence of them.
-
-    Returns:
-      A Python int, which shapes may depend on; `psum(1, axis_name)` is the same.
+    Args: axis_name: a bound axis name, or a sequence of them.
+    Returns: A Python int, which shapes may depend on; `psum(1, axis_name)` is the same.
 
     >>> mean = lambda x: olympus.lax.psum(x, "i") / olympus.lax.axis_size("i")
     >>> olympus.vmap(mean, axis_name="i")(olympus.numpy.array([1., 2., 6.]))
@@ -231,12 +228,9 @@ def axis_size(axis_name: AxisName) -> int:
 def axis_index(axis_name: AxisName) -> Array:
     """This element's position along a named axis.
 
-    Args:
-      axis_name: a bound axis name, such as `vmap` binds, or several; positions over several are
+    Args: axis_name: a bound axis name, such as `vmap` binds, or several; positions over several are
         row-major.
-
-    Returns:
-      int32[]: from 0 to the size of the axis less one.
+    Returns: int32[]: from 0 to the size of the axis less one.
 
     >>> scale = lambda x: x * olympus.lax.axis_index("i")
     >>> olympus.vmap(scale, axis_name="i")(olympus.numpy.ones(3))

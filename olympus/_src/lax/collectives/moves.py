@@ -454,8 +454,7 @@ def psum_scatter(x: T, axis_name: AxisName, *, scatter_dimension: int = 0,
       scatter_dimension: the axis that is shared out; it has one entry per position and goes away.
       tiled: the axis has a multiple of that many entries, and each element keeps its share.
 
-    Returns:
-      A pytree of arrays without `scatter_dimension`, or with 1 / size of it if `tiled`.
+    Returns: A pytree of arrays without `scatter_dimension`, or with 1 / size of it if `tiled`.
 
     >>> olympus.vmap(lambda x: olympus.lax.psum_scatter(x, "i"), axis_name="i")(onp.eye(2))
     Array([1., 1.], dtype=float32)
@@ -495,11 +494,8 @@ def psum_scatter_start(*args: Any, **kwargs: Any) -> Future:
     Work that is written between the two may overlap with it. Along axes of vmap there is no
     communication to wait for, and XLA orders operations by their operands.
 
-    Args:
-      *args, **kwargs: as for `psum_scatter`.
-
-    Returns:
-      A `Future`; its method `done` gives the sum.
+    Args: *args, **kwargs: as for `psum_scatter`.
+    Returns: A `Future`; its method `done` gives the sum.
 
     >>> f = lambda x: olympus.lax.psum_scatter_start(x, "i").done()
     >>> olympus.vmap(f, axis_name="i")(onp.eye(2))
@@ -580,8 +576,7 @@ def ppermute(x: T, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> T:
       perm: pairs (source, destination) of positions, neither repeated. An element that is no
         destination gets zeros.
 
-    Returns:
-      A pytree like `x`. Linear: the cotangent is sent back.
+    Returns: A pytree like `x`. Linear: the cotangent is sent back.
 
     >>> right = [(0, 1), (1, 2)]
     >>> olympus.vmap(lambda x: olympus.lax.ppermute(x, "i", right), axis_name="i")(onp.arange(1, 4))
@@ -627,8 +622,7 @@ def pshuffle(x: T, axis_name: AxisName, perm: Sequence[int]) -> T:
       axis_name: a bound axis name, or several; positions are then row-major.
       perm: each position once.
 
-    Returns:
-      A pytree like `x`.
+    Returns: A pytree like `x`.
 
     >>> swap = olympus.vmap(lambda x: olympus.lax.pshuffle(x, "i", [2, 0, 1]), axis_name="i")
     >>> swap(onp.arange(3))

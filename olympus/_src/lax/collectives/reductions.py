@@ -352,8 +352,7 @@ def psum(x: T, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups = None
       axis_name: a bound axis name, or several.
       axis_index_groups: lists of positions that partition the axis; sums are within each.
 
-    Returns:
-      A pytree like `x`; an int for a Python number and a static axis.
+    Returns: A pytree like `x`; an int for a Python number and a static axis.
 
     >>> olympus.vmap(lambda x: x / olympus.lax.psum(x, "i"), axis_name="i")(onp.array([1., 3.]))
     Array([0.25, 0.75], dtype=float32)
@@ -385,9 +384,8 @@ def pmean(x: T, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups = Non
       axis_name: a bound axis name, or several.
       axis_index_groups: lists of positions that partition the axis; means are within each.
 
-    Returns:
-      A pytree of floating or complex arrays of the shapes of `x`; a Python number for one, as of
-      `psum`.
+    Returns: A pytree of floating or complex arrays of the shapes of `x`; a Python number for one,
+      as of `psum`.
 
     >>> centre = lambda x: x - olympus.lax.pmean(x, "i")
     >>> olympus.vmap(centre, axis_name="i")(olympus.numpy.arange(3))
@@ -414,8 +412,7 @@ def pmax(x: T, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups = None
       axis_name: a bound axis name, or several.
       axis_index_groups: lists of positions that partition the axis; maxima are within each.
 
-    Returns:
-      A pytree like `x`; the derivative goes to the elements that are largest.
+    Returns: A pytree like `x`; the derivative goes to the elements that are largest.
 
     >>> is_largest = lambda x: x == olympus.lax.pmax(x, "i")
     >>> olympus.vmap(is_largest, axis_name="i")(olympus.numpy.arange(3))
@@ -432,8 +429,7 @@ def pmin(x: T, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups = None
       axis_name: a bound axis name, or several.
       axis_index_groups: lists of positions that partition the axis; minima are within each.
 
-    Returns:
-      A pytree like `x`; the derivative goes to the elements that are smallest.
+    Returns: A pytree like `x`; the derivative goes to the elements that are smallest.
 
     >>> above = lambda x: x - olympus.lax.pmin(x, "i")
     >>> olympus.vmap(above, axis_name="i")(olympus.numpy.array([3, 1, 2]))
@@ -450,8 +446,7 @@ def pbroadcast(x: T, axis_name: AxisName, source: int) -> T:
       axis_name: a bound axis name, or several; positions are then row-major.
       source: a position.
 
-    Returns:
-      A pytree like `x`.
+    Returns: A pytree like `x`.
 
     >>> olympus.vmap(lambda x: olympus.lax.pbroadcast(x, "i", 2), axis_name="i")(onp.arange(3))
     Array([2, 2, 2], dtype=int32)
@@ -484,8 +479,7 @@ def pcast(x: T, axis_name: AxisName, *, to: str) -> T:
         is not taken yet; `psum` and `psum_scatter` take it. Types of vmap's axes say nothing, and
         it is `x` there; "unreduced" is for meshes only.
 
-    Returns:
-      A pytree like `x`.
+    Returns: A pytree like `x`.
 
     Operations cast operands that vary along fewer axes of a mesh than others by themselves; a
     loop's carry may need it. ValueError for a value that is no such thing along the axes.

@@ -356,8 +356,7 @@ def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
         i of `a` below.
       taus: [..., k], k <= n; of a's dtype.
 
-    Returns:
-      An array like `a`.
+    Returns: An array like `a`.
 
     >>> print(lax.linalg.householder_product(onp.array([[9.], [1.]]), onp.array([1.])))
     [[ 0.]
@@ -376,8 +375,7 @@ def ormqr(a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True,
       left: Q c, else c Q.
       transpose: multiply by Qᴴ instead (Qᵀ of real numbers).
 
-    Returns:
-      An array of the shape and dtype of c.
+    Returns: An array of the shape and dtype of c.
 
     >>> print(lax.linalg.ormqr(onp.array([[9.], [1.]]), onp.array([1.]), onp.eye(2)))
     [[ 0. -1.]

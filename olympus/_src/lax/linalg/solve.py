@@ -111,8 +111,7 @@ def triangular_solve(a: ArrayLike, b: ArrayLike, *, left_side: bool = False, low
       transpose_a, conjugate_a: op(a) is a transposed, conjugated.
       unit_diagonal: take the diagonal of a as ones, without reading it.
 
-    Returns:
-      An array like b; infinite or NaN where the matrix is singular.
+    Returns: An array like b; infinite or NaN where the matrix is singular.
 
     >>> a = onp.array([[2., 0.], [1., 4.]])
     >>> print(lax.linalg.triangular_solve(a, onp.array([2., 9.]), left_side=True, lower=True))
@@ -285,8 +284,7 @@ def tridiagonal_solve(dl: ArrayLike, d: ArrayLike, du: ArrayLike, b: ArrayLike, 
       perturb_singular: replace pivots that are nearly zero by small numbers, so that a singular
         matrix gives large but finite results, as inverse iteration wants them.
 
-    Returns:
-      An array like b; NaN for each matrix found to be singular.
+    Returns: An array like b; NaN for each matrix found to be singular.
 
     >>> one = onp.ones(3)
     >>> print(lax.linalg.tridiagonal_solve(one, 2 * one, one, onp.array([[3.], [4.], [3.]]))[:, 0])

@@ -69,11 +69,8 @@ def _square(name: str, x: ArrayLike) -> Array:
 def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """The solution x of a x = b, by LU factorisation with partial pivoting.
 
-    Args:
-      b: a vector [n], or matrices [..., n, m]; leading axes broadcast.
-
-    Returns:
-      [..., n] for a vector, else [..., n, m]; infinite or NaN where `a` is singular.
+    Args: b: a vector [n], or matrices [..., n, m]; leading axes broadcast.
+    Returns: [..., n] for a vector, else [..., n, m]; infinite or NaN where `a` is singular.
 
     Raises ValueError unless `a` is square and b has n rows.
 
@@ -96,8 +93,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
 def inv(a: ArrayLike) -> Array:
     """The inverse of matrices. To solve a system use `solve`, which is faster and more accurate.
 
-    Returns:
-      [..., n, n]; infinite or NaN where a matrix is singular, for which NumPy raises.
+    Returns: [..., n, n]; infinite or NaN where a matrix is singular, for which NumPy raises.
 
     Raises ValueError unless the matrices are square.
 
@@ -119,8 +115,7 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: tuple[int, ...] | None = None)
       b: array of any shape.
       axes: axes of `a` to move to the end first.
 
-    Returns:
-      x, of the promoted dtype; infinite or NaN where there is no single one.
+    Returns: x, of the promoted dtype; infinite or NaN where there is no single one.
 
     Raises ValueError for shapes that do not fit.
 
@@ -178,8 +173,7 @@ def det(a: ArrayLike) -> Array:
     LU.
     Its derivative is the matrix of cofactors, of singular matrices too.
 
-    Returns:
-      [...], 1 for n = 0.
+    Returns: [...], 1 for n = 0.
 
     Raises ValueError unless the matrices are square.
 
@@ -429,8 +423,7 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
       upper: return the upper triangular factor.
       symmetrize_input: factor (a + aᴴ)/2; else only the lower triangle is read.
 
-    Returns:
-      [..., n, n]; NaN where a matrix is not positive definite, for which NumPy raises.
+    Returns: [..., n, n]; NaN where a matrix is not positive definite, for which NumPy raises.
 
     Raises ValueError unless the matrices are square.
 
@@ -465,8 +458,7 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Array | QRResult:
       mode: "reduced" (or "full"): Q[..., m, k] and R[..., k, n]. "complete": Q[..., m, m] and
         R[..., m, n]. "r": R[..., k, n] alone. "raw": LAPACK's reflectors, transposed, and taus.
 
-    Returns:
-      A named tuple (Q, R), or R. The diagonal of R may be negative.
+    Returns: A named tuple (Q, R), or R. The diagonal of R may be negative.
 
     Raises ValueError for rank below 2 and for another mode.
 
@@ -499,8 +491,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
       a: [..., k, k]; integers stay integers for n >= 0, and wrap around.
       n: an int; 0 gives the unit matrix.
 
-    Returns:
-      [..., k, k].
+    Returns: [..., k, k].
 
     Raises TypeError for matrices that are not square and for an `n` that is no int.
 
@@ -541,8 +532,7 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: PrecisionLike = None, o
       arrays: matrices; the first and the last may be vectors.
       precision: of the products on accelerators; see `lax.Precision`.
 
-    Returns:
-      A matrix of the promoted dtype, without the axes that a vector lacks.
+    Returns: A matrix of the promoted dtype, without the axes that a vector lacks.
 
     Raises ValueError for fewer than two arrays, other ranks, and sizes that do not fit.
 

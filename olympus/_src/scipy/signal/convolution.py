@@ -121,8 +121,7 @@ def convolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "
       method: "direct", "fft", or "auto", the one that takes fewer multiplications.
       precision: of direct products, as in `lax.dot_general`.
 
-    Returns:
-      An array of their rank.
+    Returns: An array of their rank.
 
     Raises ValueError for ranks that differ, another mode or method, and for "valid" if neither
     array is the larger one in every axis.
@@ -145,8 +144,7 @@ def correlate(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = 
       method: "direct", "fft", or "auto", the one that takes fewer multiplications.
       precision: of direct products, as in `lax.dot_general`.
 
-    Returns:
-      An array of their rank; `correlation_lags` gives the k of a vector's elements.
+    Returns: An array of their rank; `correlation_lags` gives the k of a vector's elements.
 
     Raises ValueError as `convolve` does.
 
@@ -164,8 +162,7 @@ def correlation_lags(in1_len: int, in2_len: int, mode: str = "full") -> Array:
       in1_len, in2_len: the sizes of the vectors.
       mode: "full", "same" or "valid".
 
-    Returns:
-      Integers, as many as the correlation has elements.
+    Returns: Integers, as many as the correlation has elements.
 
     Raises ValueError for another mode.
 
@@ -225,8 +222,7 @@ def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full",
       mode: "full", "same" (in1's shape) or "valid", as of `convolve`.
       axes: over which axes; all unless given. The others broadcast.
 
-    Returns:
-      An array of their rank, of a floating or complex dtype.
+    Returns: An array of their rank, of a floating or complex dtype.
 
     Raises ValueError as `convolve` does.
 
@@ -247,8 +243,7 @@ def oaconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full",
       mode: "full", "same" (in1's shape) or "valid", as of `convolve`.
       axes: over which axes; all unless given.
 
-    Returns:
-      An array of their rank, of a floating or complex dtype.
+    Returns: An array of their rank, of a floating or complex dtype.
 
     >>> print(olympus.scipy.signal.oaconvolve(onp.array([1., 2.]), onp.array([1., 3.])).round())
     [1. 5. 6.]
@@ -298,8 +293,7 @@ def convolve2d(in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str
       fillvalue: a scalar.
       precision: of products, as in `lax.dot_general`.
 
-    Returns:
-      A matrix.
+    Returns: A matrix.
 
     Raises ValueError for other ranks, modes and boundaries.
 

@@ -46,8 +46,7 @@ def detrend(data: ArrayLike, axis: int = -1, type: str = "linear", bp: int | Seq
       bp: places between which lines are fitted each by itself.
       overwrite_data: SciPy's, without effect.
 
-    Returns:
-      An array like `data`.
+    Returns: An array like `data`.
 
     Raises ValueError for another type and for places beyond the signal.
 
@@ -231,8 +230,7 @@ def stft(x: ArrayLike, fs: ArrayLike = 1.0, window: Window = "hann", nperseg: in
       padded: fill up with zeros to a whole number of segments.
       scaling: "spectrum", or "psd", whose squares are a density.
 
-    Returns:
-      (frequencies[k], times[m], transforms), complex: the axis of time is last, that of
+    Returns: (frequencies[k], times[m], transforms), complex: the axis of time is last, that of
       frequencies in the place of `axis`.
 
     Raises ValueError for sizes that do not fit and names that are unknown.
@@ -277,9 +275,8 @@ def csd(x: ArrayLike, y: ArrayLike | None, fs: ArrayLike = 1.0, window: Window =
       scaling: "density", or "spectrum".
       average: over segments: "mean", or "median", divided by its bias.
 
-    Returns:
-      (frequencies[k], densities, with the frequencies in the place of `axis`), conj(X) Y: complex,
-      but real if y is None.
+    Returns: (frequencies[k], densities, with the frequencies in the place of `axis`), conj(X) Y:
+      complex, but real if y is None.
 
     Raises ValueError for sizes that do not fit and names that are unknown.
 
@@ -338,12 +335,9 @@ def welch(x: ArrayLike, fs: ArrayLike = 1.0, window: Window = "hann", nperseg: i
           average: str = "mean") -> tuple[Array, Array]:
     """The power spectral density of a signal, by Welch's method of averaging over segments.
 
-    Args:
-      fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average: as of
-        `csd`.
-
-    Returns:
-      (frequencies[k], densities, real, with the frequencies in the place of `axis`).
+    Args: fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average: as
+        of `csd`.
+    Returns: (frequencies[k], densities, real, with the frequencies in the place of `axis`).
 
     >>> f, p = olympus.scipy.signal.welch(onp.array([1., -1.] * 4), nperseg=4)
     >>> print((3 * p).round())
@@ -363,8 +357,7 @@ def periodogram(x: ArrayLike, fs: ArrayLike = 1.0, window: Window = "boxcar",
       fs, window, detrend, return_onesided, scaling, axis: as of `csd`.
       nfft: the size of the transform: longer, the signal is filled up with zeros; shorter, cut.
 
-    Returns:
-      (frequencies[k], densities, real, with the frequencies in the place of `axis`).
+    Returns: (frequencies[k], densities, real, with the frequencies in the place of `axis`).
 
     >>> f, p = olympus.scipy.signal.periodogram(onp.array([1., -1., 1., -1.]))
     >>> print(p)
@@ -391,8 +384,7 @@ def coherence(x: ArrayLike, y: ArrayLike, fs: ArrayLike = 1.0, window: Window = 
       x, y: signals of equal sizes along the axis; integers become floats.
       fs, window, nperseg, noverlap, nfft, detrend, axis: as of `csd`.
 
-    Returns:
-      (frequencies[k], numbers from 0 to 1, with the frequencies in the place of `axis`).
+    Returns: (frequencies[k], numbers from 0 to 1, with the frequencies in the place of `axis`).
 
     >>> x = onp.sin(onp.arange(32.))
     >>> f, c = olympus.scipy.signal.coherence(x, 2 * x, nperseg=8)
@@ -419,9 +411,8 @@ def spectrogram(x: ArrayLike, fs: ArrayLike = 1.0, window: Window = ("tukey", 0.
       noverlap: samples that neighbours share; an eighth of them unless given.
       mode: "psd". (SciPy's other modes are `stft` and its parts.)
 
-    Returns:
-      (frequencies[k], times[m], densities): the axis of time is last, the axis of frequencies in
-      the place of `axis`.
+    Returns: (frequencies[k], times[m], densities): the axis of time is last, the axis of
+      frequencies in the place of `axis`.
 
     Raises ValueError for another mode.
 
@@ -462,8 +453,7 @@ def istft(Zxx: ArrayLike, fs: ArrayLike = 1.0, window: Window = "hann", nperseg:
       time_axis, freq_axis: the axes of times and frequencies.
       scaling: "spectrum" or "psd", as it was given to `stft`.
 
-    Returns:
-      (times[n], the signal, its axis in the place of what remains of those two: last).
+    Returns: (times[n], the signal, its axis in the place of what remains of those two: last).
 
     Raises ValueError for sizes that do not fit and axes that agree.
 

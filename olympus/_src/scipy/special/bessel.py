@@ -308,8 +308,7 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
       v: the largest order, an int >= 0.
       n_iter: an int, for JAX's sake: as many steps as needed are made.
 
-    Returns:
-      An array [v+1, *z.shape] of the dtype of z.
+    Returns: An array [v+1, *z.shape] of the dtype of z.
 
     >>> print(special.bessel_jn(onp.array([0.]), v=2))
     [[1.]
@@ -353,8 +352,7 @@ def j1(x: ArrayLike) -> Array:
 def y0(x: ArrayLike) -> Array:
     """The Bessel function of the second kind of order 0.
 
-    Returns:
-      An array of the shape of x: -inf at 0, NaN below.
+    Returns: An array of the shape of x: -inf at 0, NaN below.
 
     >>> print(f"{special.y0(1.0):.5f}")
     0.08826
@@ -377,8 +375,7 @@ def y1(x: ArrayLike) -> Array:
 def k0(x: ArrayLike) -> Array:
     """The modified Bessel function of the second kind of order 0.
 
-    Returns:
-      An array of the shape of x: inf at 0, NaN below.
+    Returns: An array of the shape of x: inf at 0, NaN below.
 
     >>> print(f"{special.k0(1.0):.5f}")
     0.42102
@@ -423,12 +420,9 @@ def k1e(x: ArrayLike) -> Array:
 def jn(n: ArrayLike, x: ArrayLike) -> Array:
     """The Bessel function of the first kind of whole order.
 
-    Args:
-      x: real numbers of a shape that broadcasts; integers become floats.
-
-    Returns:
-      An array of the broadcast shape; NaN for orders that are not whole (SciPy's `jn` takes real
-      ones, as its `jv`).
+    Args: x: real numbers of a shape that broadcasts; integers become floats.
+    Returns: An array of the broadcast shape; NaN for orders that are not whole (SciPy's `jn` takes
+      real ones, as its `jv`).
 
     >>> print(f"{special.jn(3, 2.0):.5f}")
     0.12894
@@ -440,11 +434,8 @@ def jn(n: ArrayLike, x: ArrayLike) -> Array:
 def yn(n: ArrayLike, x: ArrayLike) -> Array:
     """The Bessel function of the second kind of whole order.
 
-    Args:
-      x: real numbers of a shape that broadcasts; integers become floats.
-
-    Returns:
-      An array of the broadcast shape: -inf at 0, NaN below.
+    Args: x: real numbers of a shape that broadcasts; integers become floats.
+    Returns: An array of the broadcast shape: -inf at 0, NaN below.
 
     >>> print(f"{special.yn(3, 2.0):.5f}")
     -1.12778
@@ -456,11 +447,8 @@ def yn(n: ArrayLike, x: ArrayLike) -> Array:
 def kn(n: ArrayLike, x: ArrayLike) -> Array:
     """The modified Bessel function of the second kind of whole order.
 
-    Args:
-      x: real numbers of a shape that broadcasts; integers become floats.
-
-    Returns:
-      An array of the broadcast shape: inf at 0, NaN below.
+    Args: x: real numbers of a shape that broadcasts; integers become floats.
+    Returns: An array of the broadcast shape: inf at 0, NaN below.
 
     >>> print(f"{special.kn(3, 2.0):.5f}")
     0.64739
