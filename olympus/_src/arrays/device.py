@@ -55,7 +55,6 @@ def device_put(x: PyTree, device: DeviceLike | Format | PartitionSpec | Space | 
       donate: give up the arrays in `x`: a bool, or a pytree of those that is a prefix of `x`.
       may_alias: whether results may share memory with `x`, as `donate` is given; the default is
         that they may, for arrays that are on the device already.
-
     Returns: A pytree of arrays of the structure of `x`.
 
     A compiled program with `device_put` inside runs on the devices named; values may be in their
@@ -339,7 +338,6 @@ def copy_to_host_async(x: T) -> T:
 
     Args:
       x: a pytree; of leaves that are not arrays, a method `copy_to_host_async` is called, if any.
-
     Returns: The same pytree.
 
     >>> x = olympus.copy_to_host_async(olympus.numpy.arange(2))

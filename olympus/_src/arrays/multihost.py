@@ -90,7 +90,6 @@ def broadcast_one_to_all(in_tree: PyTree, is_source: bool | None = None) -> PyTr
         all processes; every process must call this.
       is_source: whether this process is the one whose values are taken; one must be. None is
         process 0.
-
     Returns: A pytree of NumPy arrays.
 
     TypeError for leaves that are not arrays; ValueError where no process or several are the source.
@@ -120,7 +119,6 @@ def process_allgather(in_tree: PyTree, tiled: bool = False) -> PyTree:
         all processes; every process must call this.
       tiled: whether values are joined along their first axis, rather than stacked along a new one;
         numbers are stacked.
-
     Returns: A pytree of NumPy arrays. For an array that spans processes, which needs `tiled`, it is
       the whole value.
 
@@ -254,7 +252,6 @@ def host_local_array_to_global_array(local_inputs: PyTree, global_mesh: Mesh, ps
         whole. Arrays that span processes stay as they are.
       global_mesh: a mesh in which the devices of each process are a block.
       pspecs: a pytree of `PartitionSpec`s, a prefix of the structure of `local_inputs`.
-
     Returns: A pytree of arrays. Axes that are cut over processes are as many times longer; of those
       that are not, all processes must give the same values.
 
@@ -290,7 +287,6 @@ def global_array_to_host_local_array(global_inputs: PyTree, global_mesh: Mesh, p
       global_mesh: a mesh in which the devices of each process are a block.
       pspecs: a pytree of `PartitionSpec`s, a prefix of the structure of `global_inputs`: how they
         are cut; they are cut anew if they are not.
-
     Returns: A pytree of arrays over this process's part of the mesh.
 
     >>> import numpy as np, olympus

@@ -234,7 +234,6 @@ def grad(fun: Callable[P, PyTree], argnums: ArgNums = 0, has_aux: bool = False,
       holomorphic: `fun` is complex-differentiable; its arguments and result must be complex.
       allow_int: differentiate integer and bool arguments as well; their gradient has dtype float0.
       reduce_axes: must be empty.
-
     Returns: A function of the same arguments. Its result has the structure of the argument, or is a
       tuple of those if `argnums` is one. The gradient of a real function of complex arguments is
       the conjugate of the direction of steepest ascent.
@@ -372,7 +371,6 @@ def jvp(fun: Callable[..., PyTree], primals: Sequence[PyTree], tangents: Sequenc
       tangents: the direction, of the same structure, shapes and dtypes; of dtype float0 where the
         argument is integer or bool.
       has_aux: `fun` returns a pair (result, anything else).
-
     Returns: `(result, tangent of the result)`, with `has_aux` and aux as the third.
 
     TypeError for structures or dtypes that differ, ValueError for shapes that do.
@@ -771,7 +769,6 @@ def linearize(fun: Callable[..., PyTree], *primals: PyTree,
       fun: a function of pytrees of arrays, with any result.
       *primals: its arguments.
       has_aux: `fun` returns a pair (result, anything else).
-
     Returns: `(result, derivative)`, with `has_aux` and aux as the third; `derivative(*tangents)`
       takes tangents of the arguments' structures, shapes and dtypes.
 
@@ -791,7 +788,6 @@ def fwd_and_bwd(fun: Callable[..., PyTree], argnums: ArgNums, has_aux: bool = Fa
       argnums: which positional arguments to differentiate.
       has_aux: `fun` returns a pair (result, anything else).
       jitted: compile both.
-
     Returns: `fwd(*args) -> (result, residuals)`, with `has_aux` and aux as the third, and
       `bwd(residuals, cotangent) -> cotangents`: of one argument, or a tuple as `argnums` is.
 
@@ -833,7 +829,6 @@ def linear_transpose(fun: Callable[..., PyTree], *primals: PyTree,
       fun: a linear function of pytrees of arrays.
       *primals: arguments, or anything with shape and dtype: the values are not used.
       reduce_axes: must be empty.
-
     Returns: A function of one cotangent of the result's structure and types, which returns a tuple
       of one value per argument.
 

@@ -51,7 +51,6 @@ def jacfwd(fun: Callable[P, PyTree], argnums: ArgNums = 0, has_aux: bool = False
       argnums: which positional arguments to differentiate: an int or several.
       has_aux: `fun` returns a pair (result, anything else), and the Jacobian function too.
       holomorphic: `fun` is complex-differentiable; its arguments and results must be complex.
-
     Returns: A function of the same arguments. Its result has the structure of the function's
       result, with the structure of the argument at each leaf (a tuple of those if `argnums` is
       one); an array's shape is the result's followed by the argument's. An integer result has a
@@ -75,7 +74,6 @@ def jacrev(fun: Callable[P, PyTree], argnums: ArgNums = 0, has_aux: bool = False
     Args:
       fun, argnums, has_aux, holomorphic: as of `jacfwd`.
       allow_int: whether arguments may be integers.
-
     Returns: A function of the same arguments; it costs as many gradients as `fun` has outputs.
 
     >>> olympus.jacrev(lambda x: x * x)(onp.array([1.0, 2.0]))
@@ -101,7 +99,6 @@ def hessian(fun: Callable[P, PyTree], argnums: ArgNums = 0, has_aux: bool = Fals
       argnums: which argument to differentiate by, an int or a sequence of them.
       has_aux: whether `fun` returns a pair, whose first item alone is differentiated.
       holomorphic: whether `fun` is a holomorphic function of complex numbers.
-
     Returns: A function of the same arguments; for shapes s of the result and n of the argument,
       arrays of shape s + n + n.
 

@@ -238,7 +238,6 @@ def deriv_prop(prim: Primitive, deriv: Callable[..., ArrayLike], primals_in: Seq
     Args:
       prim, params: the operation; deriv: its derivative.
       primals_in, series_in: the operand and its terms.
-
     Returns: (result, terms).
 
     >>> from olympus.experimental.jet import deriv_prop

@@ -145,7 +145,6 @@ def merge_nested_ts_specs(dict1: Spec, dict2: Spec | None) -> Spec:
     Args:
       dict1: the specification.
       dict2: what takes the place of its entries; None is nothing.
-
     Returns: A dict.
 
     >>> merge_nested_ts_specs({"driver": "n5", "kvstore": {"a": 1, "b": 2}}, {"kvstore": {"b": 3}})
@@ -251,7 +250,6 @@ def get_tensorstore_spec(ckpt_path: str | os.PathLike[str], ocdbt: bool = True,
       process_idx: the process, if it writes a store of its own; None for the common one.
       arr: the array to be written, whose shape, dtype and shards the specification then says.
       driver: 'zarr3' or 'zarr', the format of arrays.
-
     Returns: A dict. ValueError for a path that is not absolute, or a URL without a bucket.
 
     >>> tensorstore_impl.get_tensorstore_spec("/tmp/run/weights")["kvstore"]["path"]

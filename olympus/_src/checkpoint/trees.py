@@ -207,7 +207,6 @@ def save(data: PyTree, directory: str | os.PathLike[str], *, overwrite: bool = T
       ts_specs: a prefix of the structure of `data`: overrides in TensorStore's specifications of
         arrays; None is as it is. Codecs replace the checksum, unless they end
         with {"name": "crc32c"}.
-
     Returns: None, when all is on disk. TypeError for references, ValueError for other leaves and
       places, RuntimeError for a place without checkpoint, and in all processes if one fails.
       ImportError without the package tensorstore (the extra `checkpoint`).
@@ -399,7 +398,6 @@ def load(directory: str | os.PathLike[str], shardings: PyTree, *, mask: PyTree |
         processes, each reads the shards of its own devices.
       mask: a prefix of the structure: False leaves arrays out, None is in their place.
       ts_specs: as for `save`.
-
     Returns: A pytree of arrays. FileNotFoundError where there is no checkpoint; ValueError for one
       that is not as it was written; TypeError for anything but a sharding. ImportError without the
       package tensorstore (the extra `checkpoint`).

@@ -32,7 +32,6 @@ def associative_scan(fn: Callable[[PyTree, PyTree], PyTree], elems: PyTree, reve
       elems: pytree of arrays of equal size along `axis`.
       reverse: combine from the end: suffixes in place of prefixes.
       axis: the axis.
-
     Returns: A pytree like `elems`: entry i combines the entries 0 … i (i … n-1 if `reverse`). About
       2n applications of `fn`, in log n rounds.
 

@@ -39,7 +39,6 @@ def cond(pred: ArrayLike, true_fun: Callable[..., R], false_fun: Callable[..., R
       true_fun, false_fun: functions whose results have the same structure, shapes and dtypes.
       *operands: pytrees passed to the function.
       operand: the same for one operand, by keyword.
-
     Returns: The chosen function's result; a Python number in it becomes an array.
 
     >>> print(olympus.lax.cond(True, lambda x: x + 1, lambda x: x - 1, 3.0))
@@ -78,7 +77,6 @@ def switch(index: ArrayLike, branches: Sequence[Callable[..., R]], *operands: Py
       branches: functions whose results have the same structure, shapes and dtypes.
       *operands: pytrees passed to the function.
       operand: the same for one operand, by keyword.
-
     Returns: The chosen branch's result; a Python number in it becomes an array.
 
     >>> print(olympus.lax.switch(2, [lambda x: x, lambda x: 2 * x, lambda x: 3 * x], 5.0))

@@ -75,7 +75,6 @@ def compute_on2(f: Callable[..., PyTree] | None = None, *, compute_type: str,
       out_memory_spaces: the `memory.Space` of the results, or a pytree of those that is a prefix of
         the result's structure.
       compiler_options: options of the call for XLA, by name.
-
     Returns: A function of the same positional arguments.
 
     >>> from olympus.experimental.compute_on import compute_on2

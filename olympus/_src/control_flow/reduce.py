@@ -125,7 +125,6 @@ def reduce(operands: PyTree, init_values: PyTree, computation: Callable[[PyTree,
       computation: `(a, b) -> c` on structures of scalars, without traced values from outside.
       dimensions: axes to combine along, counted from the front.
       out_sharding: where the results are; see `with_sharding_constraint`.
-
     Returns: The structure of the operands, without those axes.
 
     Raises TypeError where structures, shapes or dtypes differ, ValueError for axes out of bounds.

@@ -299,7 +299,6 @@ def reduce_window(operand: PyTree, init_value: PyTree,
         Places of padding are left out, whatever the initial value is.
       base_dilation: spreads the operand out: distance of its elements; None is 1.
       window_dilation: spreads the window out: distance of its places; None is 1.
-
     Returns: The structure of the operand; each axis is as long as there are windows along it.
 
     Derivatives of the maximum and minimum go to the first element that attains it.

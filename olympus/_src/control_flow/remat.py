@@ -118,7 +118,6 @@ def checkpoint_name(x: PyTree, name: str) -> PyTree:
     Args:
       x: a pytree of arrays.
       name: any str; several values may have one.
-
     Returns: The same values.
 
     >>> from olympus.ad_checkpoint import checkpoint_name
@@ -141,7 +140,6 @@ def checkpoint_name_fwd(x: PyTree, name: str) -> Array:
     Args:
       x: a pytree of arrays.
       name: any str.
-
     Returns: The same values.
 
     >>> from olympus.ad_checkpoint import checkpoint_name_fwd

@@ -60,7 +60,6 @@ def scan(f: Callable[[PyTree, PyTree], tuple[T, PyTree]], init: PyTree, xs: PyTr
         keeps about as many carries as there are iterations between two; None keeps the residuals of
         every iteration.
       progress: show a progress bar, under this label if it is a str; reverse mode shows a second.
-
     Returns: The last carry, and the ys stacked along a new leading axis.
 
     >>> total, sums = olympus.lax.scan(lambda c, x: (c + x, c + x), 0., olympus.numpy.arange(4.))

@@ -118,7 +118,6 @@ def closure_convert(fun: Callable[..., R], *example_args: PyTree
     Args:
       fun: a function of pytrees of arrays.
       *example_args: arguments of the shapes and dtypes that it will be called with.
-
     Returns: `converted(*args, *consts)` and the list of those values, `consts`.
 
     >>> def f(a):
@@ -222,7 +221,6 @@ def linear_call(fun: Callable[..., PyTree], fun_transpose: Callable[..., PyTree]
       fun: `fun(residual_args, linear_args) -> out`, linear in the second argument.
       fun_transpose: `fun_transpose(residual_args, out cotangent) -> linear_args cotangent`.
       residual_args, linear_args: pytrees of arrays.
-
     Returns: What `fun` returns.
 
     >>> def scale(c, x):

@@ -86,7 +86,6 @@ def zero_from_primal(val: PyTree, symbolic_zeros: bool = False) -> PyTree:
     Args:
       val: pytree of arrays and numbers.
       symbolic_zeros: whether to return `SymbolicZero` objects in place of arrays.
-
     Returns: For each leaf an array of its shape and of its tangents' dtype (float0 for integers),
       or a `SymbolicZero`.
 

@@ -153,7 +153,6 @@ def custom_linear_solve(matvec: Callable[..., PyTree], b: PyTree, solve: Callabl
         needs it.
       symmetric: whether `matvec` is its own transpose, so that `solve` serves for both.
       has_aux: whether the solvers return (x, auxiliary data); the data has no derivative.
-
     Returns: x, or (x, auxiliary data).
 
     >>> def divide(a, b):
@@ -210,7 +209,6 @@ def custom_root(f: Callable[..., PyTree], initial_guess: PyTree, solve: Callable
       tangent_solve: `tangent_solve(g, y) -> x` with `g(x) = y` for the linear function g, the
         derivative of f at the solution; linear in y.
       has_aux: whether `solve` returns (x, auxiliary data); the data has no derivative.
-
     Returns: x, or (x, auxiliary data).
 
     >>> def root(a):    # x with x² = a, by Newton's method

@@ -105,7 +105,6 @@ def find_nan(fun: Callable[..., PyTree], *args: PyTree, infs: bool = False, **kw
       fun: a function of pytrees of arrays.
       *args, **kwargs: its arguments.
       infs: whether an infinity is looked for as well.
-
     Returns: A `NanFound`, which prints as a report; None if no operation makes a NaN of operands
       without one.
 

@@ -226,7 +226,6 @@ def rmsprop_momentum(step_size: ArrayLike | Schedule, gamma: ArrayLike = 0.9,
     Args:
       gamma: how much of the average of squares stays.
       momentum: how much of the last step stays.
-
     Returns: An `Optimizer`.
 
     >>> init, update, params = optimizers.rmsprop_momentum(0.1)
@@ -252,7 +251,6 @@ def adam(step_size: ArrayLike | Schedule, b1: ArrayLike = 0.9, b2: ArrayLike = 0
     Args:
       b1, b2: how much of the averages of gradients and of squares stays.
       eps: added to the root.
-
     Returns: An `Optimizer`. Kingma and Ba (2015).
 
     >>> init, update, params = optimizers.adam(0.1)
@@ -280,7 +278,6 @@ def adamax(step_size: ArrayLike | Schedule, b1: ArrayLike = 0.9, b2: ArrayLike =
     Args:
       b1, b2: how much of the average and of the largest size stays.
       eps: added to the size.
-
     Returns: An `Optimizer`. Kingma and Ba (2015).
 
     >>> init, update, params = optimizers.adamax(0.1)
@@ -404,7 +401,6 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
     Args:
       boundaries: n steps, in order; a step at a boundary still has the value before it.
       values: n + 1 step sizes.
-
     Returns: A `Schedule`. ValueError unless there is one value more than boundaries.
 
     >>> schedule = optimizers.piecewise_constant([10, 20], [0.5, 0.25, 0.125])
@@ -457,7 +453,6 @@ def clip_grads(grad_tree: PyTree, max_norm: ArrayLike) -> PyTree:
     Args:
       grad_tree: a pytree of real arrays.
       max_norm: the largest norm.
-
     Returns: A pytree of the same structure.
 
     >>> print(optimizers.clip_grads(onp.array([3., 4.]), 1.0))

@@ -53,7 +53,6 @@ def Dense(out_dim: int, W_init: Initializer = _WEIGHTS,
     Args:
       out_dim: how many outputs.
       W_init, b_init: initializers of W: [in, out] and b: [out].
-
     Returns: A layer of inputs of shape (…, in).
 
     >>> init, apply = stax.Dense(5)
@@ -343,7 +342,6 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
     Args:
       rate: the share that is kept.
       mode: "train", or another: then nothing is dropped.
-
     Returns: A layer, whose apply_fn takes a key, `rng=key`, to train; ValueError without.
 
     >>> init, apply = stax.Dropout(0.5)
@@ -402,7 +400,6 @@ def parallel(*layers: Layer) -> Layer:
 
     Args:
       *layers: see `FanOut`, which makes their inputs, and `FanInSum`, which joins their results.
-
     Returns: A layer, whose parameters are a list of theirs; a key is split into one for each.
 
     >>> block = stax.serial(stax.FanOut(2), stax.parallel(stax.Dense(3), stax.Identity),

@@ -267,7 +267,6 @@ def export(fun_jit: Callable[..., PyTree], *, platforms: Sequence[str] | None = 
         A program for several runs on each of them, by the branch of `platform_dependent` that is
         for it.
       disabled_checks: checks to leave out.
-
     Returns: A function of the arguments (arrays, or anything with a shape and a dtype; shapes may
       be symbolic) that returns an `Exported`.
 
@@ -407,7 +406,6 @@ def deserialize(blob: bytes | bytearray, *, verify: bool = False) -> Exported:
       blob: its bytes. They are code: whoever calls the result runs it, custom calls included.
       verify: have another process read the modules first, which takes about a second: of one that
         a stranger has forged, MLIR's reader may end the process.
-
     Returns: An `Exported`. ValueError for bytes that are no artifact, or a truncated, damaged or
       newer one; the message says which.
 

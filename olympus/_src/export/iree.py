@@ -62,7 +62,6 @@ def to_iree(exported: Exported | Mapping[str, Exported], path: str | Path, *, ta
       compiler: the program `iree-compile`; left out, the one of this Python's environment or of the
         path. `pip install 'olympus[deploy]'` brings it.
       options: further flags for it.
-
     Returns: The types of each function: arguments and results, flat, without the arguments that the
       program ignores.
 

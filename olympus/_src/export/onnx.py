@@ -40,7 +40,6 @@ def to_onnx(exported: Exported, path: str | Path) -> dict[str, str]:
     Args:
       exported: an `Exported`; symbolic sizes become named dimensions.
       path: the file, as a rule `.onnx`.
-
     Returns: The model's inputs and outputs by name, with their types: `in0`, `in1` … by the numbers
       of flat arguments (those that the program ignores are left out), `out0`, `out1` ….
 

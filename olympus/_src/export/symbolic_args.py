@@ -21,7 +21,6 @@ def symbolic_args_specs(args: PyTree, shapes_specs: PyTree, constraints: Sequenc
       shapes_specs: text as `symbolic_shape` takes, None for the arrays' own shapes, or a pytree of
         those that is a prefix of `args`.
       constraints, scope: as of `symbolic_shape`; all shapes belong to one scope.
-
     Returns: A pytree of ShapeDtypeStructs of the structure of `args`. ValueError where
       `shapes_specs` is no prefix of it.
 

@@ -70,7 +70,6 @@ def argnums_partial(f: WrappedFun, dyn_argnums: int | Sequence[int], args: Seque
       args: all arguments of `f`.
       require_static_args_hashable: whether fixed arguments are compared by value, so must be
         hashable, instead of by identity.
-
     Returns: The function of the arguments at `dyn_argnums`, and a tuple of these.
 
     >>> from olympus.api_util import argnums_partial
@@ -113,7 +112,6 @@ def donation_vector(donate_argnums: Sequence[int], donate_argnames: Sequence[str
       donate_argnames: names of donated keyword arguments.
       in_tree: the structure of the arguments.
       kws: whether `in_tree` describes the pair (args, kwargs).
-
     Returns: A tuple of bools, one per leaf.
 
     >>> from olympus.api_util import donation_vector
@@ -138,7 +136,6 @@ def rebase_donate_argnums(donate_argnums: Sequence[int], static_argnums: Sequenc
       donate_argnums: positions of donated arguments, none negative; one that is named twice counts
         once.
       static_argnums: positions of static arguments, none negative and none donated.
-
     Returns: A sorted tuple of positions among the arguments that are not static.
 
     >>> rebase_donate_argnums((3, 4), (0, 1))
@@ -160,7 +157,6 @@ def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: PyTree, *, kws: bool 
       treedef: the structure to fill.
       axis_tree: the pytree of entries.
       kws, tupled_args: accepted; errors need no such hint here.
-
     Returns: A list with an entry per leaf of `treedef`.
 
     >>> from olympus.api_util import flatten_axes
@@ -196,7 +192,6 @@ def debug_info(traced_for: str, fun: Callable[..., PyTree], args: Sequence[PyTre
       static_argnums, static_argnames: arguments that are not traced, so have no leaves here.
       sourceinfo: the function's name, and what else is to be said of it; None: its name alone.
       result_paths_thunk, signature: accepted; nothing reads them.
-
     Returns: A record of the function's name and one name for each leaf of the traced arguments.
 
     >>> from olympus.api_util import debug_info

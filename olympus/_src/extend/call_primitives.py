@@ -29,7 +29,6 @@ def call_impl(f: WrappedFun, *args: PyTree, **params: object) -> PyTree:
       f: a wrapped function.
       *args: its arguments.
       **params: accepted.
-
     Returns: The wrapped function's results.
 
     >>> from olympus.extend import core, linear_util
@@ -145,7 +144,6 @@ def eval_olympuspr_transpose(prim: Primitive, ct: Sequence[Tangent], *args: Tran
       *args: the operands; a `UndefinedPrimal` stands for each that a cotangent is wanted for.
       call_olympuspr: the program, linear in those.
       **params: accepted.
-
     Returns: A list of cotangents, None for the other operands.
 
     >>> from olympus.interpreters import ad

@@ -89,7 +89,6 @@ def concrete_or_error(force: Callable[[Any], T] | None, val: Any, context: str =
       force: what makes the value, for example `int`; None for the value as it is.
       val: an array, a number, or a tracer whose value may be known.
       context: the error's advice.
-
     Returns: What `force` returns.
 
     >>> from olympus.extend.core import concrete_or_error

@@ -221,7 +221,6 @@ def cache(call: Callable[..., R], *, explain: Callable[..., object] | None = Non
     Args:
       call: a function of a `WrappedFun` and hashable arguments.
       explain: a function of the same, or None.
-
     Returns: The function with its cache, which `cache_clear()` empties.
 
     >>> from olympus.extend.linear_util import cache, wrap_init

@@ -72,7 +72,6 @@ def vmap_rule(axis_data: Axis, f: Callable[..., PyTree], in_axes: PyTree, out_ax
       in_axes: a tuple of the mapped axes of the arguments, each a prefix of the argument.
       out_axes: the result's.
       sum_match: add up a mapped result whose axis is None.
-
     Returns: A function of mapped arguments.
 
     >>> from types import SimpleNamespace

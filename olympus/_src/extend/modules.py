@@ -181,7 +181,6 @@ def olympuspr_subcomp(ctx: Builder | ModuleContext, olympuspr: Olympuspr, name_s
       consts_for_constvars: values of its constvars.
       *args: values of its inputs.
       dim_var_values, const_lowering, outer_traceback: accepted.
-
     Returns: The values of its outputs, and the tokens after its effects.
 
     >>> from olympus.extend.core import Primitive

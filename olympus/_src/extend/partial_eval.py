@@ -69,7 +69,6 @@ def trace_to_olympuspr_nounits(fun: WrappedFun, pvals: Sequence[PartialVal],
       fun: a wrapped function of flat values that returns a flat list.
       pvals: its arguments, known or not.
       instantiate: per result, whether the program gives it even if it is known.
-
     Returns: The program of the unknown arguments, which gives the unknown results; all results,
       with the values of those that are known; the values of the program's constvars.
 
@@ -98,7 +97,6 @@ def trace_to_olympuspr_dynamic(fun: WrappedFun, in_avals: Sequence[Aval], *,
       keep_inputs: per input, whether it is an argument; all are by default.
       lower: nothing: programs have one level only.
       auto_dce: whether equations that nothing reads are left out.
-
     Returns: The program; the avals of its results; the values of its constvars.
 
     >>> from olympus.extend.linear_util import wrap_init
@@ -142,7 +140,6 @@ def partial_eval_olympuspr_nounits(
       olympuspr: a closed program.
       unknowns: per input, whether it is unknown.
       instantiate: per output, whether it counts as unknown even if it is known.
-
     Returns: The known half, from known inputs to known outputs and then residuals; the unknown
       half, from residuals and then unknown inputs to unknown outputs; which outputs are unknown;
       the types of the residuals.
@@ -176,7 +173,6 @@ def jvp_olympuspr(olympuspr: ClosedOlympuspr, nonzeros: Sequence[bool],
       olympuspr: a closed program.
       nonzeros: per input, whether it has a tangent.
       instantiate: per output, whether its tangent is made even if it is zero.
-
     Returns: A program from inputs and then tangents to outputs and then tangents; per output,
       whether it has a tangent.
 
@@ -198,7 +194,6 @@ def prune_closed_olympuspr_outputs(olympuspr: ClosedOlympuspr, used_outputs: Seq
     Args:
       olympuspr: a closed program.
       used_outputs: per output, whether it stays.
-
     Returns: A program of the same inputs.
 
     >>> program = olympus.make_olympuspr(lambda x: (x, x + 1))(1)
@@ -215,7 +210,6 @@ def move_binders_to_back(closed_olympuspr: ClosedOlympuspr, to_move: Sequence[bo
     Args:
       closed_olympuspr: a closed program.
       to_move: per input, whether it goes to the back; those that it says nothing of stay in front.
-
     Returns: A program of the same outputs.
 
     >>> program = olympus.make_olympuspr(lambda x, y: x - y)(1, 2)
@@ -289,7 +283,6 @@ def jvp(fun: Callable[..., PyTree], primals: PyTree, tangents: PyTree, has_aux: 
       has_aux: whether it returns a pair (result, aux).
       instantiate: whether zero tangents of results are made.
       transform_stack: accepted.
-
     Returns: Results, their tangents, and aux if there is any.
 
     >>> zero = ad.Zero(olympus.typeof(1.0))
@@ -324,7 +317,6 @@ def linearize(traceable: Callable[..., PyTree], primals_ft: PyTree, has_aux: boo
       has_aux: whether it returns a pair (result, aux).
       is_vjp: accepted.
       in_nzs: per leaf of the arguments, whether it has a tangent; all have by default.
-
     Returns: Results; which of their leaves have a tangent; the program, from the tangents of
       arguments to these; the values of its constvars; aux if there is any.
 

@@ -78,7 +78,6 @@ def lower_with_sharding_in_types(ctx: Builder, op: IrValue, aval: ShapedArray) -
       ctx: the first argument of the rule.
       op: the value.
       aval: its type.
-
     Returns: The value; another one where the type names axes of a mesh.
 
     >>> from olympus.extend.core import Primitive
@@ -136,7 +135,6 @@ def aval_to_ir_types(ctx: object, aval: Aval) -> tuple[IrType, ...]:
     Args:
       ctx: accepted; there is one MLIR context.
       aval: an array's aval.
-
     Returns: A tuple of one MLIR tensor type.
 
     >>> len(mlir.aval_to_ir_types(None, olympus.typeof(1.0)))
@@ -329,7 +327,6 @@ def unflatten_ir_values_like_types(xs: Iterable[T], ys: Sequence[object]
     Args:
       xs: values.
       ys: types, or sequences of types.
-
     Returns: A list with a value, or a tuple of values, for each of `ys`.
 
     >>> mlir.unflatten_ir_values_like_types("xyz", [int, (int, int)])       # any objects do
@@ -376,7 +373,6 @@ def merge_mlir_modules(dst_module: IrModule, sym_name: str, src_module: IrModule
       sym_name: the new name of the other's main function, if that is free.
       src_module: the other one, of the same MLIR context; nothing remains in it.
       dst_symtab: accepted.
-
     Returns: What its main function is called now.
 
     >>> from olympus.extend import mlir as m

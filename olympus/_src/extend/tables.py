@@ -342,7 +342,6 @@ def bdim_at_front(x: ArrayLike, bdim: int | None, size: int, mesh_axis: Hashable
       bdim: its mapped axis, or None.
       size: the size of the mapped axis.
       mesh_axis: the mesh axis that a new axis is cut along, or None.
-
     Returns: An array whose axis 0 has that size.
 
     >>> batching.bdim_at_front(onp.ones((2, 3)), 1, 3).shape
@@ -361,7 +360,6 @@ def broadcast(x: ArrayLike, sz: int, axis: int, mesh_axis: Hashable) -> Array:
       sz: the size of the new axis.
       axis: its position in the result.
       mesh_axis: the mesh axis that it is cut along, or None.
-
     Returns: An array with one axis more.
 
     >>> print(batching.broadcast(onp.arange(2), 3, 1, None))
@@ -493,7 +491,6 @@ def dce_olympuspr_call_rule(used_outputs: Sequence[bool], eqn: OlympusprEqn
     Args:
       used_outputs: per result, whether it is wanted.
       eqn: an equation of a call.
-
     Returns: A bool per operand, whether it is still read, and the equation without the rest; None
       for an equation that nothing reads.
 
@@ -519,7 +516,6 @@ def dce_olympuspr(olympuspr: Olympuspr, used_outputs: Sequence[bool],
       olympuspr: a program; it keeps its constvars.
       used_outputs: per output, whether it is wanted; the others are dropped.
       instantiate: whether inputs (all, or per input) are kept even if nothing reads them.
-
     Returns: The smaller program, and a bool per input: whether it is still one.
 
     >>> from olympus.interpreters import partial_eval as pe

@@ -141,7 +141,6 @@ def approx_max_k(operand: ArrayLike, k: int, reduction_dimension: int = -1,
         this array is one shard of it; -1 if it is not.
       aggregate_to_topk: whether to return k elements, or as many as an approximate search would
         leave to sort: a multiple of a tile's width, at least k.
-
     Returns: [values, indices], best first along the axis; the indices int32.
 
     Raises TypeError for dtypes that are not floating, ValueError for k, axis or recall out of

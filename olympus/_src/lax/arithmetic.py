@@ -158,7 +158,6 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Ar
       x, y: numeric arrays (not bool) of one dtype and shape; rank 0 and axes of size 1 are
         broadcast, a Python number takes the other's dtype.
       out_dtype: convert both to it first, so that the product is not rounded or wrapped between.
-
     Returns: An array of that shape, of `out_dtype` or the operands' dtype; integers wrap around.
 
     >>> x = onp.array([100, 3], "int8")
@@ -291,7 +290,6 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
     Args:
       x: numbers (not bool), any shape; floating or complex for a negative y.
       y: the exponent, static: powers are multiplied out, about 2 log₂ y products.
-
     Returns: An array of the shape and dtype of x; integers wrap around.
 
     >>> olympus.grad(lambda x: olympus.lax.integer_pow(x, 3))(2.0)
@@ -585,7 +583,6 @@ def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FR
     Args:
       x: floats, any shape.
       rounding_method: AWAY_FROM_ZERO (2.5 to 3) or TO_NEAREST_EVEN (2.5 to 2, as NumPy's).
-
     Returns: An array of the shape and dtype of x. The derivative is 0.
 
     >>> olympus.lax.round(2.5, olympus.lax.RoundingMethod.TO_NEAREST_EVEN)
@@ -697,7 +694,6 @@ def complex(x: ArrayLike, y: ArrayLike) -> Array:
 
     Args:
       x, y: real and imaginary part: float32 or float64 arrays of one dtype and shape, or a scalar.
-
     Returns: An array of that shape, complex64 or complex128. Differentiable in both.
 
     >>> olympus.lax.complex(1., 2.)

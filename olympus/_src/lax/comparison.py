@@ -220,7 +220,6 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
       which: bool (at most two cases) or int32, rank 0 or of the cases' shape; False is case 0.
         Out of bounds, the nearest case is taken.
       *cases: arrays of one dtype and shape; Python scalars and rank-0 arrays are broadcast.
-
     Returns: An array of the cases' dtype and shape; the derivative is the taken case's.
 
     >>> olympus.lax.select_n(olympus.numpy.array([True, False]), 0., olympus.numpy.ones(2))
@@ -245,7 +244,6 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     Args:
       pred: bool, of rank 0 or the cases' shape.
       on_true, on_false: arrays of one dtype and shape; both are computed.
-
     Returns: An array of their dtype and shape.
 
     >>> olympus.lax.select(True, 1., 2.)
@@ -315,7 +313,6 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
     Args:
       min, max: bounds of the dtype of `x`, of rank 0 or its shape.
       x: real numbers or booleans, any shape.
-
     Returns: An array of the shape and dtype of `x`, NaN where one of the three is. The derivative
       in `x` is 0 where a bound holds.
 

@@ -248,7 +248,6 @@ def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDimensionN
       precision: see `Precision`; a value, a pair, a name, or a dot algorithm.
       preferred_element_type: dtype of the sums and of the result; None is the operands'.
       out_sharding: where the result is; see `with_sharding_constraint`.
-
     Returns: Axes: batch, then the remaining ones of lhs, then of rhs.
 
     >>> a, b = onp.arange(4.).reshape(2, 2), onp.array([[1., 0.], [1., 1.]])
@@ -340,7 +339,6 @@ def dot(lhs: ArrayLike, rhs: ArrayLike, *, dimension_numbers: DotDimensionNumber
       lhs, rhs: numbers, rank 1 or 2; the last axis of lhs and the first of rhs have one size.
       dimension_numbers: if given, the call is `dot_general` with them, of any rank.
       precision, preferred_element_type, out_sharding: see `dot_general`.
-
     Returns: An array of the axes that are left: a scalar for two vectors.
 
     >>> x = onp.array([[1., 2.], [3., 4.]])
@@ -366,7 +364,6 @@ def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None
       rhs: [..., k, m] numbers, with the same leading axes; they are not broadcast, unlike
         `olympus.numpy.matmul`'s.
       precision: see `dot_general`.
-
     Returns: [..., n, m] of the operands' dtype.
 
     >>> print(lax.batch_matmul(onp.arange(4.).reshape(2, 1, 2), onp.ones((2, 2, 1))).ravel())

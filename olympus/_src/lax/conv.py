@@ -342,7 +342,6 @@ def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
     Args:
       lhs_shape, rhs_shape: shapes of image and kernel, of one rank.
       dimension_numbers: None, or a string or tuple of axes for each of lhs, rhs and result.
-
     Returns: `ConvDimensionNumbers`: per array its axes, batch and feature (kernel: out, in) first.
 
     >>> lax.conv_dimension_numbers((1, 8, 8, 3), (3, 3, 3, 5), ("NHWC", "HWIO", "NHWC")).lhs_spec
@@ -402,7 +401,6 @@ def conv_general_dilated(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequenc
       dimension_numbers: which axis is which, see `conv_dimension_numbers`.
       feature_group_count, batch_group_count: independent groups of features or of batches.
       precision, preferred_element_type: see `dot_general`.
-
     Returns: An array of rank n+2 laid out as `dimension_numbers` say, of `preferred_element_type`
       or the operands' dtype. Linear in both operands.
 
@@ -484,7 +482,6 @@ def conv(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding:
       window_strides: n strides.
       padding: "SAME" or "VALID".
       precision, preferred_element_type: see `dot_general`.
-
     Returns: [batch, features out, spatial...].
 
     >>> lax.conv(onp.ones((1, 3, 8, 8)), onp.ones((5, 3, 3, 3)), (2, 2), "SAME").shape

@@ -80,7 +80,6 @@ def conv_transpose(lhs: ArrayLike, rhs: ArrayLike, strides: Sequence[int],
       precision, preferred_element_type: see `dot_general`.
       use_consistent_padding: whether pairs pad the transposed convolution and not the dilated
         image.
-
     Returns: An array of rank n+2, laid out as `dimension_numbers` say.
 
     >>> lax.conv_transpose(onp.ones((1, 4, 4, 3)), onp.ones((3, 3, 3, 5)), (2, 2), "SAME").shape
@@ -124,7 +123,6 @@ def conv_general_dilated_patches(lhs: ArrayLike, filter_shape: Sequence[int],
       window_strides, padding, lhs_dilation, rhs_dilation, precision, preferred_element_type: as of
         `conv_general_dilated`.
       dimension_numbers: as of `conv_general_dilated`; the kernel's is not used.
-
     Returns: An image with c * prod(filter_shape) features: per feature the places of the kernel,
       the last spatial axis fastest.
 
@@ -166,7 +164,6 @@ def conv_general_dilated_local(lhs: ArrayLike, rhs: ArrayLike, window_strides: S
       filter_shape: the kernels' n spatial sizes.
       window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, precision: as of
         `conv_general_dilated`.
-
     Returns: An array of the shape that `conv_general_dilated` with kernels of `filter_shape` has.
 
     >>> image = onp.arange(4.).reshape(1, 1, 4)
@@ -247,7 +244,6 @@ def conv_general_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
       window_strides: one int per spatial axis.
       padding: a name, or pairs (low, high).
       dimension_numbers: see `conv_dimension_numbers`.
-
     Returns: A tuple of ints.
 
     >>> names = ("NHWC", "HWIO", "NHWC")
@@ -268,7 +264,6 @@ def conv_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides
       strides: one int per spatial axis.
       pads: a name or pairs, see `conv_general_dilated`.
       batch_group_count: independent groups of batches.
-
     Returns: A tuple of ints (n, o, spatial...).
 
     >>> lax.conv_shape_tuple((2, 3, 8, 8), (4, 3, 3, 3), (2, 2), "VALID")

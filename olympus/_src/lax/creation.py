@@ -82,7 +82,6 @@ def iota(dtype: DTypeLike, size: int) -> Array:
     Args:
       dtype: integer, floating or complex.
       size: how many numbers.
-
     Returns: An array of shape (size,) and that dtype.
 
     >>> print(olympus.lax.iota("int32", 3))
@@ -100,7 +99,6 @@ def broadcasted_iota(dtype: DTypeLike, shape: Shape, dimension: int, *,
       shape: the result's shape.
       dimension: the axis along which the numbers ascend from 0.
       out_sharding: where the result is; see `with_sharding_constraint`.
-
     Returns: An array of that shape and dtype, constant along the other axes.
 
     Raises TypeError for dtypes that are not numeric, ValueError for an axis out of bounds.
@@ -190,7 +188,6 @@ def full_like(x: ArrayLike | DuckTypedArray, fill_value: ArrayLike, dtype: DType
       fill_value: a scalar; it may be traced.
       dtype, shape: the result's; None is `x`'s.
       sharding: where the result is; None: where `x` is, if it has its shape.
-
     Returns: An array; strongly typed if a dtype is given.
 
     >>> print(olympus.lax.full_like(olympus.numpy.ones(2), 7))

@@ -416,7 +416,6 @@ def gather(operand: ArrayLike, start_indices: ArrayLike, dimension_numbers: Gath
         last, or "fill" if a fill value is given.
       fill_value: what "fill" reads outside of the operand; None is NaN, the lowest signed
         integer, the highest unsigned one, or True.
-
     Returns: An array of the operand's dtype: batch axes of the indices, and at `offset_dims` the
       axes of windows that are not collapsed.
 
@@ -831,7 +830,6 @@ def scatter_add(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
     Args:
       operand: numbers; the array is not changed.
       updates: what to add, of the operand's dtype.
-
     Returns: An array of the operand's shape and dtype. Linear in operand and updates.
 
     >>> points = lax.ScatterDimensionNumbers((), (0,), (0,))

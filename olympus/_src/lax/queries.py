@@ -118,7 +118,6 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
     Args:
       arr: array; each axis has the size of its counterpart or 1.
       like_arr: array of at least as many axes, of any dtype.
-
     Returns: An array of the shape of `like_arr` and the dtype of `arr`.
 
     Raises ValueError where sizes do not fit.

@@ -484,7 +484,6 @@ def ragged_dot_general(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike,
       precision, preferred_element_type, out_sharding: as of `dot_general`.
       group_offset: integer, of shape () or (1,): rhs has only the groups from there on, as many
         as its group axis has entries; rows of other groups give 0. Only where the axis is free.
-
     Returns: An array of the shape above, of the operands' dtype or of `preferred_element_type`.
 
     Raises TypeError where axes, shapes or dtypes do not fit.
@@ -551,7 +550,6 @@ def ragged_dot(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike,
       rhs: [g, k, n] numbers, a matrix per group.
       group_sizes: [g] integers, whose sum is at most m.
       precision, preferred_element_type, group_offset, out_sharding: as of `ragged_dot_general`.
-
     Returns: [m, n] of the operands' dtype, or of `preferred_element_type`.
 
     >>> matrices = onp.stack([onp.eye(2), 10 * onp.eye(2)])

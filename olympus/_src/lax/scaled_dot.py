@@ -64,7 +64,6 @@ def scaled_dot(lhs: ArrayLike, rhs: ArrayLike, *, lhs_scale: ArrayLike | None = 
         contracting axes, where a divisor of its size is the number of blocks. None is 1.
       dimension_numbers: as of `dot_general`; None is products of matrices with leading batch axes.
       preferred_element_type: dtype of the result; None is bfloat16.
-
     Returns: An array shaped as of `dot_general`.
 
     Raises TypeError where shapes do not fit.

@@ -336,7 +336,6 @@ def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Shardin
       operand: array of any dtype, shape [...].
       sizes: sizes of the new axes.
       out_sharding: where the result is; see `with_sharding_constraint`.
-
     Returns: An array of shape [*sizes, ...].
 
     >>> print(olympus.lax.broadcast(olympus.numpy.arange(2), (3,)))
@@ -360,7 +359,6 @@ def broadcast_in_dim(operand: ArrayLike, shape: Shape, broadcast_dimensions: Seq
       broadcast_dimensions: per operand axis its result axis, each once; in any order, which
         permutes the operand's axes.
       out_sharding: where the result is; see `with_sharding_constraint`.
-
     Returns: An array of `shape` and the operand's dtype.
 
     Raises TypeError where the operand does not fit.
@@ -388,7 +386,6 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     Args:
       x: array of at most that rank.
       rank: how many axes, at most 64.
-
     Returns: An array of shape (1, ..., 1, *x.shape); ValueError where x has more axes already.
 
     >>> olympus.lax.broadcast_to_rank(olympus.numpy.ones((2, 3)), 4).shape
@@ -440,7 +437,6 @@ def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
     Args:
       operand: array.
       permutation: each of its axes once; unlike `numpy.transpose` negative ones are refused.
-
     Returns: An array of the operand's rank and dtype.
 
     Raises TypeError unless each axis is named once.
@@ -465,7 +461,6 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     Args:
       array: array.
       dimensions: the axes to drop.
-
     Returns: An array with the same elements.
 
     Raises ValueError for an axis that is out of bounds, named twice or not of size 1.
@@ -483,7 +478,6 @@ def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     Args:
       array: array.
       dimensions: where the result has the new axes.
-
     Returns: An array with the same elements.
 
     >>> olympus.lax.expand_dims(olympus.numpy.ones((2, 3)), (0, -1)).shape
@@ -506,7 +500,6 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
       operand: array.
       start_dimension: the first axis to merge; may be negative.
       stop_dimension: the axis after the last one to merge; may be negative; None is the end.
-
     Returns: An array with the same elements in row-major order.
 
     >>> print(olympus.lax.collapse(olympus.numpy.arange(8).reshape(2, 2, 2), 1, 3))
@@ -542,7 +535,6 @@ def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
     Args:
       operand: array.
       dimensions: the axes; none leaves the array as it is.
-
     Returns: An array of the operand's shape and dtype. ValueError for an axis that is out of bounds
       or named twice.
 
@@ -560,7 +552,6 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
     Args:
       operand: array.
       reps: one int >= 0 per axis; unlike `numpy.tile`, neither more nor fewer.
-
     Returns: An array of the operand's dtype, of sizes operand.shape[i] * reps[i].
 
     >>> print(lax.tile(onp.array([[1, 2]]), (2, 2)))
@@ -581,7 +572,6 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Shardin
       operand: array of a numeric dtype; the sum has the same dtype.
       axes: axes to sum over; the result lacks them.
       out_sharding: where the result is; see `with_sharding_constraint`.
-
     Returns: An array of the operand's dtype, 0 where there are no elements; integers wrap around.
 
     Raises TypeError for bool, ValueError for an axis out of bounds or named twice.

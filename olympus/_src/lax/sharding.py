@@ -245,7 +245,6 @@ def with_sharding_constraint(x: T, shardings: PyTree) -> T:
         around, a single-device sharding, a `Format`, None for no demand, or a pytree of those that
         is a prefix
         of the structure of `x`. Entries `PartitionSpec.UNCONSTRAINED` leave an axis to XLA.
-
     Returns: A pytree like `x`.
 
     The program runs on the devices that its constraints name, arguments that are committed
@@ -318,7 +317,6 @@ def reshard(xs: T, out_shardings: PyTree) -> T:
       out_shardings: a `NamedSharding`, a `PartitionSpec` of axes of the ambient mesh
         (`olympus.set_mesh`, `use_abstract_mesh`), or a pytree of those that is a prefix of the
         structure of `xs`.
-
     Returns: A pytree like `xs`.
 
     Cotangents go back to where the values were. ValueError for a specification without a mesh, for
@@ -454,7 +452,6 @@ def auto_axes(f: Callable[..., PyTree] | None = None, /, *,
       axes: names of axes; all if None.
       out_sharding: where results are, as `reshard` takes it; if None, it is an argument of the
         function that is returned, by this name.
-
     Returns: A function with the same arguments, or a decorator.
 
     >>> from olympus.sharding import AxisType, PartitionSpec as P, auto_axes

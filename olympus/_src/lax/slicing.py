@@ -438,7 +438,6 @@ def concatenate(operands: Sequence[ArrayLike], dimension: int) -> Array:
     Args:
       operands: arrays of one dtype, equal in size on every other axis; at least one.
       dimension: the axis to join.
-
     Returns: An array of their dtype; its size along `dimension` is the sum of theirs.
 
     Raises ValueError for no operands or an axis out of bounds, TypeError where they do not fit.
@@ -701,7 +700,6 @@ def dynamic_slice(operand: ArrayLike, start_indices: ArrayLike | Sequence[ArrayL
     Args:
       start_indices: one integer scalar per axis, each of any integer dtype, or a vector of them.
       slice_sizes: the window's size along each axis.
-
     Returns: An array of shape `slice_sizes` and the operand's dtype.
 
     A window that would reach outside of the array is moved inside. Raises TypeError where numbers,
@@ -729,7 +727,6 @@ def dynamic_slice_in_dim(operand: ArrayLike, start_index: ArrayLike, slice_size:
       start_index: integer scalar, may be traced; moved so that the window is inside of the array.
       slice_size: the window's size, static.
       allow_negative_indices: whether a negative start counts from the end.
-
     Returns: An array of the operand's dtype, with `slice_size` entries along the axis.
 
     >>> x = onp.arange(6)
@@ -767,7 +764,6 @@ def dynamic_update_slice(operand: ArrayLike, update: ArrayLike,
     Args:
       update: array of the operand's dtype and rank, on no axis larger.
       start_indices: one integer scalar per axis, or a vector of them.
-
     Returns: An array of the operand's shape and dtype.
 
     A window that would reach outside of the array is moved inside. Raises TypeError where numbers,
@@ -789,7 +785,6 @@ def dynamic_update_slice_in_dim(operand: ArrayLike, update: ArrayLike, start_ind
       update: array of its dtype and rank; along other axes it starts at 0.
       start_index: integer scalar, may be traced; moved so that the window is inside of the array.
       allow_negative_indices: whether a negative start counts from the end.
-
     Returns: An array of the operand's shape and dtype.
 
     >>> print(lax.dynamic_update_slice_in_dim(onp.zeros(5), onp.ones(2), 9, 0))
@@ -830,7 +825,6 @@ def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -
       src: array.
       idxs: integer vectors of one length n, one per axis.
       axes: the axes that they index.
-
     Returns: An array of shape [n, remaining axes of src ...].
 
     >>> x = onp.array([[1, 2], [3, 4]])

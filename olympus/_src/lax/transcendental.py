@@ -330,7 +330,6 @@ def exp2(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
 
     Args:
       accuracy: an `AccuracyMode` or a `Tolerance`, then of the exponential that it is computed by.
-
     Returns: An array of the shape and dtype of x. The derivative is log(2) 2ˣ.
 
     >>> print(lax.exp2(onp.array([3., 0.5, -1.])))
@@ -368,7 +367,6 @@ def log2(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
 
     Args:
       accuracy: an `AccuracyMode` or a `Tolerance`, then of the logarithm that it is computed by.
-
     Returns: An array of the shape and dtype of x. The derivative is 1 / (x log 2).
 
     >>> print(lax.log2(onp.array([8., 0.5, 0.])))
@@ -588,7 +586,6 @@ def acos(x: ArrayLike) -> Array:
 
     Args:
       x: floats or complex numbers, any shape; complex ones outside of [-1, 1] have a value, too.
-
     Returns: Radians, in the shape and dtype of x. The derivative is -1 / sqrt(1 - x²).
 
     >>> print(lax.acos(onp.array([1., 0., -1.])))

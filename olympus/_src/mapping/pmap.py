@@ -81,7 +81,6 @@ def pmap(fun: Callable[P, R], axis_name: Hashable | None = None, *,
       axis_size: how many examples there are; needed only where no argument is mapped.
       donate_argnums: positions of arguments whose buffers the program may reuse; the call deletes
         those arrays, spread over the devices already, whose buffers it did reuse.
-
     Returns: A function of the same arguments, each mapped array with one axis more. Its results are
       spread over the devices along their mapped axis. It has the methods of a jitted function.
 

@@ -194,7 +194,6 @@ def roofline(f: Callable[..., PyTree], mesh: Mesh | AbstractMesh | None = None,
         they are not counted as read.
       vjp: of the function and its pullback, of cotangents like its result.
       print_olympuspr: whether the program is printed.
-
     Returns: A function of the same arguments, arrays or structs, that returns the structs of the
       result and a `RooflineResult`. What a loop of known length does counts as often as it runs.
 

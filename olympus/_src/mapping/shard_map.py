@@ -81,7 +81,6 @@ def shard_map(f: Callable[..., PyTree] | None = None, /, *, out_specs: PyTree,
       check_vma: whether types say along which axes a value varies. Only then results are checked
         to be the same along axes that `out_specs` does not name, and derivatives add up over
         devices no more than they must.
-
     Returns: A function of the same positional arguments, or a decorator.
 
     ValueError for axes that the mesh has not, for arrays with fewer axes than their specification
@@ -123,7 +122,6 @@ def smap(f: Callable[..., PyTree] | None = None, /, *, in_axes: PyTree = Infer, 
       out_axes: the axis along which the parts of results are put together, or None for one that is
         the same on all devices; or a pytree of those that is a prefix of the results' structure.
       axis_name: the axis of the mesh.
-
     Returns: A function of the same positional arguments, or a decorator.
 
     >>> with olympus.set_mesh(olympus.make_mesh((1,), ("x",))):

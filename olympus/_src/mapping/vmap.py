@@ -46,7 +46,6 @@ def vmap(fun: Callable[P, R], in_axes: int | None | Sequence[PyTree] = 0, out_ax
       spmd_axis_name: a mesh axis, or a tuple of those, along which values with a sharding
         constraint are cut at the mapped axis.
       sum_match: add up a mapped result whose out_axes entry is None.
-
     Returns: A function of the same arguments, each mapped array with one more axis.
 
     ValueError for sizes that differ, for axes that are out of range, and for axis specifications of

@@ -200,7 +200,6 @@ def tridiagonal(a: ArrayLike, *, lower: bool = True) -> list[Array]:
     Args:
       a: float[..., n, n] or complex; one triangle of it is read.
       lower: read the lower triangle, else the upper one.
-
     Returns: [packed[..., n, n], d[..., n], e[..., n-1], taus[..., n-1]]: d is t's diagonal, e the
       one beside it, both real. `packed` holds the reflectors whose product is q below the first
       subdiagonal (above the first superdiagonal, and taken from the last to the first, if not

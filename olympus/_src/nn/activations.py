@@ -363,7 +363,6 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
     Args:
       x: array; integers become floats.
       axis: the axis, of even size (ValueError otherwise).
-
     Returns: An array with half as many entries along the axis. Dauphin et al., "Language modeling
       with gated convolutional networks" (2017).
 
@@ -416,7 +415,6 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
       x: array; integers become floats.
       axis: axis or axes to normalize over; None is all.
       where: bool, broadcasts to x; elements to include. The others give 0.
-
     Returns: An array of the shape of x, whose elements add up to 1 along the axes.
 
     >>> print(olympus.nn.softmax(onp.array([1., 1.])))
@@ -448,7 +446,6 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -
       x: array; integers become floats.
       axis: axis or axes to normalize over; None is all.
       where: bool, broadcasts to x; elements to include. The others give -inf.
-
     Returns: An array of the shape of x, whose exponentials add up to 1 along the axes.
 
     >>> print(nn.log_softmax(onp.array([0., 200.])))
@@ -487,7 +484,6 @@ def logsumexp(a: ArrayLike, axis: Axis = None, b: ArrayLike | None = None, keepd
       return_sign: whether to return (log of the absolute value, sign) instead; without it, a
         negative sum gives NaN.
       where: bool, broadcasts to a; elements to include.
-
     Returns: An array without the axes, or a pair of them: -inf, and sign 0, where the sum is 0.
       Where all of `a` is -inf, logarithms of probabilities that are 0, the derivatives are 0.
 
@@ -535,7 +531,6 @@ def logmeanexp(x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None,
       axis: axis or axes; None is all.
       where: bool, broadcasts to x; elements that count.
       keepdims: whether reduced axes stay with size 1.
-
     Returns: An array without the axes; NaN where there are no elements.
 
     >>> print(nn.logmeanexp(onp.array([[1000., 1000.], [0., -float("inf")]]), axis=1))

@@ -169,7 +169,6 @@ def dot_product_attention(query: ArrayLike, key: ArrayLike, value: ArrayLike,
       implementation: None and "xla" are the same, products with all logits in memory; "cudnn" is a
         RuntimeError, since no kernel of it is bound.
       return_residual: whether to return logsumexp of the logits too.
-
     Returns: An array shaped and typed as `query`; with `return_residual`, a pair with one of shape
       [B, T, N]. A query that looks at nothing gets zeros, and -inf; its gradients are zeros.
 

@@ -126,7 +126,6 @@ def scale_and_translate(image: ArrayLike, shape: Shape, spatial_dims: Sequence[i
       method: a `ResizeMethod` or its name; not "nearest".
       antialias: whether shrinking averages over all pixels that fall into one of the result.
       precision: of the products; see `lax.Precision`.
-
     Returns: An array of `shape`, 0 where it comes from outside of the image.
 
     ValueError for shapes, axes or methods that do not fit.
@@ -167,7 +166,6 @@ def resize(image: ArrayLike, shape: Shape, method: str | ResizeMethod, antialias
         "lanczos3", "lanczos5" or "area".
       antialias: whether shrinking averages over all pixels that fall into one of the result.
       precision: of the products; see `lax.Precision`.
-
     Returns: An array of that shape.
 
     ValueError for another rank, an unknown method, and pixels made of none.

@@ -52,7 +52,6 @@ def zeros(key: ArrayLike, shape: Shape, dtype: DTypeLike | None = None,
       key: ignored.
       shape: the result's shape.
       dtype: its dtype; None is the default float.
-
     Returns: An array of that shape and dtype.
 
     >>> olympus.nn.initializers.zeros(olympus.random.key(0), (2,))
@@ -213,7 +212,6 @@ def variance_scaling(scale: float | Array, mode: str, distribution: str,
       in_axis, out_axis, batch_axis: axis or axes of inputs, outputs and independent weights; all
         others are a receptive field, which counts in inputs and outputs.
       dtype: the default dtype.
-
     Returns: An `Initializer` of arrays of at least two axes, or one if `in_axis` names it.
 
     Raises ValueError for another mode or distribution, and for shapes without the axes.
@@ -322,7 +320,6 @@ def orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike |
       scale: a factor.
       column_axis: the axis of outputs; all others together are the inputs.
       dtype: the dtype, floating or complex, unless the call names one; None is the default float.
-
     Returns: An `Initializer` of arrays of at least two axes: their products with themselves, over
       the longer side, are scale² times the identity.
 
@@ -351,7 +348,6 @@ def delta_orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1,
       scale: a factor.
       column_axis: the axis of outputs of the orthogonal matrix.
       dtype: the dtype, floating or complex, unless the call names one; None is the default float.
-
     Returns: An `Initializer` of kernels of one to three spatial axes, then inputs, then as many
       outputs or more. ValueError for others.
 

@@ -80,7 +80,6 @@ def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, a
       dtype: the result's; None is the default float.
       axis: where the new axis goes in the result.
       out_sharding: None.
-
     Returns: An array of one axis more than x has.
 
     >>> print(olympus.nn.one_hot(onp.array([0, 2]), 3))

@@ -70,7 +70,6 @@ def init_lstm_weight(rng: ArrayLike, input_size: int, hidden_size: int, num_laye
     Args:
       rng: a key.
       input_size, hidden_size, num_layers, bidirectional: as of `get_num_params_in_lstm`.
-
     Returns: A vector.
 
     >>> rnn.init_lstm_weight(olympus.random.key(0), 3, 4, 1, False).shape
@@ -100,7 +99,6 @@ def unpack_lstm_weights(weights: ArrayLike, input_size: int, hidden_size: int, n
     Args:
       weights: the vector.
       input_size, hidden_size, num_layers, bidirectional: as of `get_num_params_in_lstm`.
-
     Returns: (W_ih, W_hh, b_ih, b_hh): of each a dict by the number of layer and direction.
 
     >>> W_ih, *_ = rnn.unpack_lstm_weights(onp.zeros(736), 3, 4, 2, True)
@@ -191,7 +189,6 @@ def lstm_ref(x: ArrayLike, h_0: ArrayLike, c_0: ArrayLike, W_ih: dict[int, Array
       x, h_0, c_0, seq_lengths, input_size, hidden_size, num_layers, dropout, bidirectional: as of
         `lstm`.
       W_ih, W_hh, b_ih, b_hh: what `unpack_lstm_weights` gives.
-
     Returns: (y, h_n, c_n), as of `lstm`.
 
     >>> weights = rnn.unpack_lstm_weights(onp.ones(16), 1, 1, 1, False)
@@ -237,7 +234,6 @@ def lstm(x: ArrayLike, h_0: ArrayLike, c_0: ArrayLike, weights: ArrayLike, seq_l
       input_size, hidden_size, num_layers, bidirectional: as of `get_num_params_in_lstm`.
       dropout: must be 0.
       precision: of the products of matrices; see `lax.Precision`.
-
     Returns: (y, h_n, c_n): the states of the last layer, (batch, time, directions * hidden_size),
       zeros behind the ends; state and cell of each layer and direction at its last element.
 
@@ -262,7 +258,6 @@ def lstm_fwd(x: ArrayLike, h_0: ArrayLike, c_0: ArrayLike, w: ArrayLike, seq_len
       x, h_0, c_0, seq_lengths, input_size, hidden_size, num_layers, dropout, bidirectional,
         precision: as of `lstm`.
       w: the vector of weights.
-
     Returns: ((y, h_n, c_n), residuals).
 
     >>> (y, h, c), residuals = rnn.lstm_fwd(onp.ones((1, 2, 1)), *onp.zeros((2, 1, 1, 1)),
@@ -285,7 +280,6 @@ def lstm_bwd(input_size: int, hidden_size: int, num_layers: int, dropout: float,
       input_size, hidden_size, num_layers, dropout, bidirectional, precision: as of `lstm`.
       residuals: what `lstm_fwd` gave.
       gradients: the cotangents of (y, h_n, c_n).
-
     Returns: The cotangents of x, h_0, c_0 and the weights, and None for the lengths.
 
     >>> out, residuals = rnn.lstm_fwd(onp.ones((1, 2, 1)), *onp.zeros((2, 1, 1, 1)), onp.ones(16),

@@ -311,7 +311,6 @@ def power(x1: ArrayLike, x2: ArrayLike, /, *rest: object, **options: object) -> 
       x2: exponents that broadcast with the bases. A negative Python int with an integer base is a
         TypeError; in integer arrays, whose values a shape must not depend on, negative exponents
         give unspecified numbers, where NumPy raises.
-
     Returns: An array of the promoted dtype; integers wrap around, booleans become int32.
 
     >>> onp.power(onp.arange(4), 2)

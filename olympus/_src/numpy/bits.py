@@ -43,7 +43,6 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Ar
       a: booleans or integers [..., n, ...].
       axis: the axis to pack; of the flattened array if None. Zeros fill the last byte.
       bitorder: whether the first element is the highest ("big") or the lowest bit ("little").
-
     Returns: uint8[..., ceil(n / 8), ...].
 
     Raises TypeError for other dtypes.
@@ -72,7 +71,6 @@ def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None,
       count: how many bits to keep, with zeros where there are fewer; negative: how many to drop at
         the end; all if None.
       bitorder: whether the first element is the highest ("big") or the lowest bit ("little").
-
     Returns: uint8[..., 8 n, ...], or [..., count, ...].
 
     Raises TypeError for other dtypes, ValueError for a count below -8 n.

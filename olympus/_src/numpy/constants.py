@@ -121,7 +121,6 @@ def shape(a: ArrayLike | DuckTypedArray | Sequence[PyTree]) -> tuple[int, ...]:
 
     Args:
       a: an array, a traced one too, a number, a nested list, or anything with a shape and a dtype.
-
     Returns: A tuple of ints, known when tracing.
 
     >>> onp.shape([[1, 2, 3]]), onp.shape(0.5)
@@ -135,7 +134,6 @@ def ndim(a: ArrayLike | DuckTypedArray | Sequence[PyTree]) -> int:
 
     Args:
       a: an array, a traced one too, a number, a nested list, or anything with a shape and a dtype.
-
     Returns: A Python int, known when tracing; 0 of numbers.
 
     >>> onp.ndim(onp.ones((2, 3))), onp.ndim(0.5)
@@ -151,7 +149,6 @@ def size(a: ArrayLike | DuckTypedArray | Sequence[PyTree], axis: int | Sequence[
     Args:
       a: an array, a traced one too, a number, a nested list, or anything with a shape and a dtype.
       axis: an int, or several; None is all axes.
-
     Returns: A Python int, known when tracing; 1 of numbers.
 
     >>> onp.size(onp.ones((2, 3))), onp.size(onp.ones((2, 3)), axis=1)

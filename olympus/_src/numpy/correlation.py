@@ -84,7 +84,6 @@ def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision: Preci
         max(n, m) - min(n, m) + 1 in which the vectors overlap completely.
       precision: of the products, as in `lax.dot_general`.
       preferred_element_type: the dtype in which they are summed.
-
     Returns: A vector of the promoted dtype, of the size that `mode` gives.
 
     Raises ValueError for vectors without elements, for higher ranks and for another mode.
@@ -182,7 +181,6 @@ def cov(m: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, bias: boo
       fweights: integers [n], how often each observation counts.
       aweights: [n], how much each observation counts.
       dtype: of the result.
-
     Returns: float[k, k], or a scalar of one variable.
 
     Raises ValueError for ranks above 2, for a dtype of integers, and for weights below 0, which is
@@ -242,7 +240,6 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True,
       y: more variables, in the same form.
       rowvar: whether rows are variables; if not, columns are.
       dtype: of the result.
-
     Returns: float[k, k] within [-1, 1] (complex numbers in both parts), or a scalar of one
       variable; NaN of variables that do not vary.
 

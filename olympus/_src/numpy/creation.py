@@ -58,7 +58,6 @@ def array(object: object, dtype: DTypeLike | None = None, *, copy: bool | None =
       copy: whether the result must have memory of its own. The default copies.
       ndmin: how many axes there are at least; those missing are put in front.
       ndmax: how many axes there may be at most.
-
     Returns: An array.
 
     Raises TypeError for values that are not numeric and for Python's complex numbers at a real
@@ -625,7 +624,6 @@ def empty_like(prototype: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = 
     Args:
       prototype: array, or an object with a shape and a dtype; its values are not read.
       dtype, shape: the result's where they are to differ.
-
     Returns: An array, cut over devices as `prototype` is.
 
     >>> print(onp.empty_like(onp.array([1, 2])))

@@ -265,7 +265,6 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     Args:
       n: the size of the axes.
       ndim: the number of axes.
-
     Returns: A tuple of `ndim` vectors 0 … n-1, int32 (int64 with x64).
 
     >>> print(onp.zeros((2, 2)).at[onp.diag_indices(2)].set(1.0))
@@ -305,7 +304,6 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
     Args:
       v: vector or matrix.
       k: which diagonal: 0 is the main one, positive ones lie above it.
-
     Returns: [n + |k|, n + |k|] for a vector [n], a vector for a matrix; of the dtype of `v`.
 
     Raises ValueError for other ranks.
@@ -335,7 +333,6 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
     Args:
       v: array of n elements.
       k: which diagonal: 0 is the main one, positive ones lie above it.
-
     Returns: [n + |k|, n + |k|] of the dtype of `v`.
 
     >>> print(onp.diagflat(onp.array([[1], [2]])))
@@ -372,7 +369,6 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
       x: vector [n].
       N: number of powers; n unless given.
       increasing: whether the powers are 0 … N-1 instead of N-1 … 0.
-
     Returns: [n, N] of the dtype of `x`.
 
     Raises ValueError for other ranks.

@@ -141,7 +141,6 @@ def einsum(subscripts: str | ArrayLike, /, *operands: ArrayLike | Sequence[int],
       optimize: how the order is found: "auto", "optimal", "greedy", a path, True or False.
       precision, preferred_element_type: as in `lax.dot_general`.
       out_sharding: how the result is laid out over devices.
-
     Returns: An array with one axis per label of the result, of the promoted dtype. Labels that do
       not fit the shapes are a ValueError. Unlike in NumPy an order of contraction is looked for by
       default, and the diagonal is no view.
@@ -333,7 +332,6 @@ def einsum_path(subscripts: str | ArrayLike, /, *operands: ArrayLike | Sequence[
     Args:
       subscripts, *operands: as of `einsum`; only the operands' shapes count.
       optimize: how the order is found: "auto", "optimal", "greedy", a path, True or False.
-
     Returns: A list of "einsum_path" and the operands' positions per step, which `einsum` takes as
       `optimize` without its first item, and a report on the cost, to be printed.
 

@@ -387,7 +387,6 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
       a: array or number of any shape; of complex numbers both parts are rounded. Booleans are a
         TypeError.
       decimals: an int, known when tracing: places right of the point, or left of it if negative.
-
     Returns: An array of the same dtype. Floats are scaled by the power of 10, rounded and scaled
       back, so the last bit may differ from the decimal literal's. Integers are rounded exactly.
 
@@ -441,7 +440,6 @@ def around(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     Args:
       a: array or number of any shape.
       decimals: places right of the point, or left of it if negative.
-
     Returns: An array of the same dtype.
 
     >>> onp.around(onp.array([1.25, 1.35]), 1)
@@ -641,7 +639,6 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Args:
       x1: real numbers; complex ones are a TypeError.
       x2: integers of any size that broadcast with `x1`; floats are a ValueError.
-
     Returns: Floats of the broadcast shape and of the dtype of `x1`; what `frexp` took apart.
 
     >>> onp.ldexp(onp.array([1., 0.75]), onp.array([3, -1]))

@@ -89,7 +89,6 @@ def logn(n: ArrayLike, x: ArrayLike) -> Array:
     Args:
       n: the base.
       x: numbers that broadcast with it.
-
     Returns: Complex numbers where `log` of either gives them, else real ones.
 
     >>> print(onp.emath.logn(2., 8.))
@@ -150,7 +149,6 @@ def real_if_close(a: ArrayLike, tol: float = 100) -> Array:
     Args:
       a: numbers of any dtype. Complex ones must not be traced: their values decide the dtype.
       tol: how close: in units of the dtype's precision if above 1, else absolutely.
-
     Returns: An array of the shape of `a`, of its dtype or the real one.
 
     >>> print(onp.real_if_close(onp.array([1 + 0j, 2])))

@@ -225,7 +225,6 @@ def irfft(a: ArrayLike, n: int | None = None, axis: int = -1,
       n: the size of the result, 2*(m - 1) by default, which is even: give it for an odd one. The
         terms
         are cut, or filled up with zeros, to n//2 + 1.
-
     Returns: float32 or float64, with n elements along the axis.
 
     Raises ValueError for no points.
@@ -328,7 +327,6 @@ def irfftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | N
     Args:
       a: array of any numeric or boolean dtype, halved along the last of the axes.
       s: the sizes of the result along the axes; the last is 2*(m - 1) for m terms by default.
-
     Returns: float32 or float64.
 
     Raises ValueError for axes named twice, other numbers of sizes and for no points.
@@ -414,7 +412,6 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None,
       n: number of points.
       d: the distance of two points, a scalar; may be traced.
       dtype: a floating or complex dtype for the result; float by default.
-
     Returns: A vector of n numbers, in cycles per unit of `d`.
 
     Raises TypeError for a complex `d` and for other dtypes.
@@ -474,7 +471,6 @@ def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     Args:
       x: array in the order of `fft`.
       axes: an int, or several; all if None.
-
     Returns: An array of the shape and dtype of `x`.
 
     >>> onp.fft.fftshift(onp.arange(5))

@@ -53,7 +53,6 @@ def arange(start: ArrayLike, stop: ArrayLike | None = None, step: ArrayLike | No
       device: a device or sharding to put the result on.
       out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
       like: None or an array of olympus; it has no effect.
-
     Returns: A vector of ceil((stop - start) / step) numbers, start + i * step. For floats
       `linspace` is the safer choice: rounding decides whether the last one is below `stop`.
 
@@ -170,7 +169,6 @@ def linspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = 
         other floats from the dtype of both.
       axis: the result's axis along which the numbers lie.
       device: a device or sharding to put the result on.
-
     Returns: An array with an axis more than the bounds; with `retstep` the pair of it and the
       spacing, NaN if there is none.
 
@@ -300,7 +298,6 @@ def logspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = 
       base: number, or array that broadcasts with the bounds.
       dtype: of the result; inexact by default.
       axis: the result's axis along which the numbers lie.
-
     Returns: An array with an axis more than the bounds.
 
     >>> print(onp.logspace(0, 2, 3))
@@ -373,7 +370,6 @@ def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False,
       sparse: whether each has size 1 along the other axes, so that they broadcast to the grid.
       indexing: "xy" exchanges the first two axes, so that the first vector runs along the columns;
         "ij" keeps their order.
-
     Returns: A list of arrays (NumPy: a tuple), one per vector.
 
     Raises ValueError for another `indexing` and `copy=False`.
@@ -427,7 +423,6 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None,
       dimensions: the sizes of the grid.
       dtype: of the result; int32 (int64 with x64) by default.
       sparse: whether to return arrays of size 1 along all other axes instead.
-
     Returns: [ndim, *dimensions]; a tuple of ndim arrays if `sparse`.
 
     >>> rows, columns = onp.indices((2, 3))
@@ -483,7 +478,6 @@ def fromfunction(function: Callable[..., R], shape: int | Shape, *, dtype: DType
       shape: the sizes of the grid.
       dtype: of the coordinates; float by default.
       kwargs: are passed on to the function.
-
     Returns: What the function returns.
 
     >>> print(onp.fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int))

@@ -116,7 +116,6 @@ def histogram_bin_edges(a: ArrayLike, bins: int | str | ArrayLike = 10, range: R
         traced.
       range: the outer edges, (low, high); the least and largest of the data unless given.
       weights: of the shape of `a`; they change nothing, and the rules refuse them.
-
     Returns: float[bins + 1], or the given edges.
 
     Raises ValueError for fewer than one bin, edges that descend, weights of another shape and a
@@ -207,7 +206,6 @@ def histogram(a: ArrayLike, bins: int | str | ArrayLike = 10, range: Range = Non
       range: the outer edges, (low, high); the least and largest of the data unless given.
       weights: of the shape of `a`: what each element counts.
       density: divide by the total and the widths, so that the integral over the bins is 1.
-
     Returns: (counts [bins] of the default integer dtype, or the weights', or floats if `density`;
       edges float[bins + 1], or those given).
 
@@ -245,7 +243,6 @@ def histogramdd(sample: ArrayLike | Sequence[ArrayLike],
         data give.
       weights: [n], what each point counts.
       density: divide by the total and the volumes, so that the integral over the grid is 1.
-
     Returns: (counts float[bins_1, ..., bins_d], list of the d vectors of edges).
 
     Raises ValueError as `histogram` does, and where `bins` or `range` has another length than d.
@@ -324,7 +321,6 @@ def histogram2d(x: ArrayLike, y: ArrayLike, bins: Any = 10, range: Sequence[Rang
       range: ((x_low, x_high), (y_low, y_high)); the least and largest of the data unless given.
       weights: [n], what each point counts.
       density: divide by the total and the areas, so that the integral over the grid is 1.
-
     Returns: (counts float[bins_x, bins_y], edges along x, edges along y).
 
     Raises ValueError as `histogram` does, and for vectors of several sizes.

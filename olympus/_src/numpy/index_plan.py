@@ -121,7 +121,6 @@ def dslice(start: ArrayLike | None, size: ArrayLike | None = None, stride: int |
         from 0 on, and None is all of them. A negative one counts from the end of an array.
       size: how many elements, an int.
       stride: the distance between two elements, an int.
-
     Returns: A `Slice`; a Python slice if all elements are meant.
 
     A traced window that would reach outside is moved inside, as by `dynamic_slice`, and

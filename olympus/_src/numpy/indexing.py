@@ -592,7 +592,6 @@ def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | None = -1,
       mode: "fill" (the default), "clip" or "promise_in_bounds".
       fill_value: what "fill" reads outside, as in `take`.
       wrap_negative_indices: whether negative indices count from the end.
-
     Returns: An array of the dtype of `arr` with the size of `indices` along the axis.
 
     Raises TypeError for indices that are not integers, ValueError where ranks or sizes differ.
@@ -653,7 +652,6 @@ def put_along_axis(arr: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: 
       axis: the axis to index; the flattened array if None.
       inplace: must be False: arrays cannot be changed.
       mode: what happens outside, "drop" or "clip".
-
     Returns: An array of the shape and dtype of `arr`.
 
     Raises ValueError for `inplace`, and where ranks differ.

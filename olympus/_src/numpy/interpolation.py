@@ -39,7 +39,6 @@ def interp(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: ArrayLike | str | N
         text "extrapolate" goes on with the first or last line, which NumPy has not got.
       period: of the function, not zero: `x` and `xp`, which need no order then, count modulo it,
         and `left` and `right` are not looked at.
-
     Returns: floats of the shape of `x`, or complex numbers if `fp` has such.
 
     Raises ValueError unless `xp` and `fp` are vectors of one size, not 0, TypeError for complex
@@ -142,7 +141,6 @@ def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1,
       discont: jumps below it stay; half a period unless given, which is also the least that counts.
       axis: the axis along which neighbours are compared.
       period: a scalar.
-
     Returns: An array of the shape of `p`, of floats unless `p` and `period` are integers.
 
     Raises TypeError for complex numbers.

@@ -75,7 +75,6 @@ def concatenate(arrays: ArrayLike | Sequence[ArrayLike], axis: int | None = 0,
       arrays: a sequence of arrays that agree on all other axes, or an array: its slices along axis
         0.
       axis: the axis; None joins the flattened arrays.
-
     Returns: An array whose size along the axis is the sum of theirs.
 
     Raises ValueError for no arrays or scalars, TypeError where ranks or sizes differ.
@@ -117,7 +116,6 @@ def stack(arrays: ArrayLike | Sequence[ArrayLike], axis: int = 0, out: None = No
     Args:
       arrays: a sequence of arrays, or an array: its slices along axis 0.
       axis: the place of the new axis in the result.
-
     Returns: An array with one axis more, whose size is the number of arrays.
 
     Raises ValueError where shapes differ.
@@ -227,7 +225,6 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
       arr: array.
       values: array that agrees with it on all other axes.
       axis: the axis; None flattens both.
-
     Returns: An array of the promoted dtype.
 
     Raises TypeError where ranks or sizes differ.
@@ -403,7 +400,6 @@ def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
       A: array.
       reps: how often along each axis, aligned at the right; more of them than axes add axes in
         front.
-
     Returns: An array of the dtype of `A`.
 
     >>> print(onp.tile(onp.array([1, 2]), (2, 2)))
@@ -430,7 +426,6 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
       total_repeat_length: the result's size along the axis, required if `repeats` is traced. Where
         it is larger than the sum, the last element is repeated; where it is smaller, the result is
         cut off.
-
     Returns: An array of the dtype of `a`.
 
     Raises TypeError for repeats that are not integers, ValueError for negative ones and for another
@@ -536,7 +531,6 @@ def delete(arr: ArrayLike, obj: ArrayLike | slice, axis: int | None = None, *,
         traced integer is possible, and traced integers with `assume_unique_indices`.
       axis: the axis; the flattened array if None.
       assume_unique_indices: promise that no place is named twice.
-
     Returns: An array of the dtype of `arr`.
 
     Raises IndexError for places out of bounds, ConcretizationTypeError for other traced ones.

@@ -40,7 +40,6 @@ def reshape(a: ArrayLike, shape: int | Shape, order: str = "C", *, copy: bool | 
     Args:
       shape: an int or ints; one may be -1, the remaining size.
       copy: accepted; no result shares memory that could be written to.
-
     Returns: An array of that shape and the dtype of `a`.
 
     Raises TypeError where the sizes do not fit.
@@ -463,7 +462,6 @@ def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     Args:
       m: array.
       axis: an axis or several; all if None.
-
     Returns: An array of the shape of `m`.
 
     >>> print(onp.flip(onp.array([[1, 2], [3, 4]]), axis=1))
@@ -520,7 +518,6 @@ def rot90(m: ArrayLike, k: int = 1, axes: Sequence[int] = (0, 1)) -> Array:
     Args:
       k: how many quarters; negative ones turn back.
       axes: the two axes.
-
     Returns: An array of the same elements, whose two axes are exchanged for an odd k.
 
     Raises ValueError unless two axes are given.
@@ -548,7 +545,6 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int],
     Args:
       shift: by how much: ints, or integer arrays (then they may be traced).
       axis: one axis or as many as shifts; a single shift is for all; the flattened array if None.
-
     Returns: An array of the shape of `a`.
 
     Raises TypeError for shifts that are not integers, ValueError where the numbers of shifts and
@@ -644,7 +640,6 @@ def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False,
       x: array.
       dtype: anything that names a dtype; None is the default float dtype.
       copy: whether the result must have memory of its own, so that donating one spares the other.
-
     Returns: An array of the shape of `x`. A 64-bit dtype becomes one of 32 bits, with a warning,
       without x64.
 

@@ -60,7 +60,6 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
       p: coefficients `[n, ...]`, highest power first; trailing axes broadcast against `x`.
       x: where to evaluate.
       unroll: how many steps of the loop to write out.
-
     Returns: The values, of the broadcast shape and the promoted dtype.
 
     >>> onp.polyval(onp.array([1., 0., 2.]), 3.)
@@ -149,7 +148,6 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
       v: coefficients [m] of the divisor; its first one is not zero.
       trim_leading_zeros: whether to drop leading zeros of the remainder, as NumPy does, and
         coefficients as small as rounding errors. That decides its shape, so it cannot be traced.
-
     Returns: (quotient float[max(n - m + 1, 1)], remainder float[n]).
 
     Raises ValueError for no coefficients.
@@ -246,7 +244,6 @@ def polyint(p: ArrayLike, m: int = 1, k: int | ArrayLike | None = None) -> Array
       p: coefficients [n], highest power first; integers become floats.
       k: the constants of integration, zero unless given: one for all, or [m], in the order in
         which they enter.
-
     Returns: float[n + m].
 
     >>> print(onp.polyint(onp.array([6., 2.]), k=5))

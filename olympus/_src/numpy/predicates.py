@@ -33,7 +33,6 @@ def isclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike
     Args:
       rtol: the tolerance relative to `b`.
       atol: the absolute one, for what should be 0.
-
     Returns: bool of the broadcast shape; infinities are close to themselves only, unless the
       tolerance is infinite too. Keys are close if they are equal.
 

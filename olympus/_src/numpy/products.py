@@ -104,7 +104,6 @@ def matmul(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
       b: array [..., k, m] or [k].
       axes: which axes of both and of the result the matrices are: a list of three pairs.
       dtype, casting, order, subok: as of a `ufunc`.
-
     Returns: An array [..., n, m] of the promoted dtype.
 
     Raises ValueError for scalars, TypeError for sizes that do not fit.
@@ -223,7 +222,6 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     Args:
       a: array of n elements.
       b: array of m elements.
-
     Returns: [n, m] of the promoted dtype.
 
     >>> print(onp.outer(onp.array([1, 2]), onp.array([3, 4, 5])))
@@ -304,7 +302,6 @@ def cross(a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: i
       axisa, axisb: the axis of the vectors in each.
       axisc: the axis of the vectors in the result.
       axis: all three at once.
-
     Returns: An array of the promoted dtype, without the axis for vectors of 2.
 
     Raises ValueError for other sizes.
@@ -358,7 +355,6 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, precision: PrecisionLike = None,
       axis: the axis in both, the last by default; or `axes`, a list with each one's.
       keepdims: whether the axis stays, with size 1.
       out, dtype, casting, order, subok: as of a `ufunc`.
-
     Returns: An array without the axis, of the promoted dtype.
 
     Raises ValueError for scalars, TypeError for sizes that differ.
@@ -386,7 +382,6 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
       x2: array [..., k].
       axes: which axes of both and of the result take part: a pair, an axis and an axis.
       out, dtype, casting, order, subok: as of a `ufunc`.
-
     Returns: An array [..., n] of the promoted dtype.
 
     Raises ValueError for too few axes, TypeError for sizes that differ.
@@ -410,7 +405,6 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
       x2: array [..., k, m].
       axes: which axes of both and of the result take part: an axis, a pair and an axis.
       out, dtype, casting, order, subok: as of a `ufunc`.
-
     Returns: An array [..., m] of the promoted dtype.
 
     Raises ValueError for too few axes, TypeError for sizes that differ.

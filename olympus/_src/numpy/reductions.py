@@ -147,7 +147,6 @@ def sum(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
     Args:
       a: array of numbers or booleans. Unlike in NumPy lists are refused.
       dtype: dtype of the result; elements are converted before they are added.
-
     Returns: `a` without the reduced axes.
 
     >>> onp.sum(onp.ones((2, 3)), axis=0)
@@ -377,7 +376,6 @@ def argmax(a: ArrayLike, axis: int | None = None, out: None = None,
     Args:
       axis: the axis; None counts all elements in row-major order.
       keepdims: whether the reduced axis (or all of them) stays, with size 1.
-
     Returns: int32 (int64 with x64): `a` without the axis.
 
     Raises ValueError if there are no elements.
@@ -665,7 +663,6 @@ def cumulative_sum(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike
       axis: the axis; required unless `x` is a vector.
       dtype: dtype of the result; by default as for `sum`, so small integers widen. include_initial:
       whether a 0 comes first, so that the axis grows by one.
-
     Returns: An array of the shape of `x`, but for the axis that `include_initial` makes longer.
 
     Raises ValueError for scalars, and for no axis given with several.

@@ -108,7 +108,6 @@ def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = Fal
       equal_nan: whether NaNs count as one value.
       size: how many to return; required where `ar` is traced.
       sorted: accepted; the result is always sorted.
-
     Returns: The values, a vector without `axis`; with any of the three `return_…` a tuple of them
       and the index vector, the inverse (of the shape of `ar` without `axis`) and the counts that
       were asked for, int32 (int64 with x64).
@@ -259,7 +258,6 @@ def unique_counts(x: ArrayLike, /, *, size: int | None = None,
 
     Args:
       fill_value: fills the result where there are fewer (with count 0); the smallest by default.
-
     Returns: A named tuple of two vectors: sorted values, counts.
 
     >>> found = onp.unique_counts(onp.array([4, 2, 4]))
@@ -337,7 +335,6 @@ def isin(element: ArrayLike, test_elements: ArrayLike, assume_unique: bool = Fal
       method: "auto", "compare_all", "binary_search" or "sort". "compare_all" compares all pairs,
         "auto" does where there are few; the others sort the test elements.
       kind: None, "sort" or "table", NumPy's; has no effect.
-
     Returns: bool of the shape of `element`.
 
     Raises ValueError for another method.
@@ -413,7 +410,6 @@ def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
         has them.
       size: how many to return; required where one is traced.
       fill_value: fills the result where there are fewer; 0 by default.
-
     Returns: A vector of the dtype of `ar1`.
 
     >>> print(onp.setdiff1d(onp.array([3, 1, 3, 2]), onp.array([2])))
@@ -458,7 +454,6 @@ def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
       fill_value: fills the result where there are fewer, the smallest by default; missing places
         are
         the sizes of the arrays.
-
     Returns: A vector of the promoted dtype; with `return_indices` a tuple of it and two vectors of
       integers.
 

@@ -76,7 +76,6 @@ def sort(a: ArrayLike, axis: int | None = -1, *, kind: str | None = None, order:
       kind: None, "stable", "mergesort", "quicksort" or "heapsort"; it changes nothing.
       stable: whether equal elements keep their order, which no plain array shows.
       descending: whether to reverse the result; NaN then comes first.
-
     Returns: An array of the shape and dtype of `a`.
 
     >>> print(onp.sort(onp.array([3, 1, 2]), descending=True))
@@ -99,7 +98,6 @@ def argsort(a: ArrayLike, axis: int | None = -1, *, kind: str | None = None, ord
       stable: whether equal elements must keep their order.
       descending: whether the largest element comes first.
       dtype: an integer dtype for the result; int32 (int64 with x64) by default.
-
     Returns: Integers of the shape of `a`.
 
     Raises TypeError for a dtype that is not of integers.
@@ -135,7 +133,6 @@ def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1, *, batch_size
       axis: the axis of the keys to sort along.
       batch_size: how many keys one sort compares; more of them are sorted in several passes. None
         is all.
-
     Returns: int32 (int64 with x64) of the shape of a key.
 
     Raises TypeError for no keys, ValueError for keys of several shapes.
@@ -254,7 +251,6 @@ def top_k(a: ArrayLike, k: int, /, *, axis: int = -1, mode: str = "largest",
       axis: the axis.
       mode: "largest" or "smallest".
       sorted: accepted; the result is always sorted, the most extreme first.
-
     Returns: (values [..., k] of the dtype of `a`, places int32[..., k], int64 with x64).
 
     Raises ValueError for another mode and for k above n.
@@ -297,7 +293,6 @@ def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLi
       sorter: places that sort `a`, if it is not sorted.
       method: "compare_all" compares each pair; "scan", "scan_unrolled" and "sort" halve the range,
         in ceil(log2(n + 1)) steps.
-
     Returns: int32 (int64 with x64) in [0, n], of the shape of `v`.
 
     Raises ValueError for another side or method, or where `a` is no vector.
@@ -406,7 +401,6 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *,
       right: whether a value on an edge belongs below it: bins[i-1] < x <= bins[i] for ascending
         bins, bins[i-1] >= x > bins[i] for descending ones.
       method: as of `searchsorted`.
-
     Returns: int32 (int64 with x64) in [0, n], of the shape of `x`.
 
     Raises ValueError unless the bins are a vector. That they are in order is not checked.
@@ -440,7 +434,6 @@ def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0,
       minlength: the least size of the result.
       length: its size, required where `x` is traced; numbers beyond are dropped.
       out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
-
     Returns: A vector of max(x) + 1 elements unless `length` or `minlength` says otherwise: int32
       (int64 with x64), or of the dtype of the weights (in NumPy float64).
 

@@ -76,7 +76,6 @@ def mean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: N
       a: array of numbers or booleans.
       dtype: dtype of the result; by default `a`'s, float32 for integers (float64 for 64-bit ones
         with x64). 16-bit floats are accumulated in float32.
-
     Returns: `a` without the reduced axes.
 
     >>> onp.mean(onp.arange(4))
@@ -144,7 +143,6 @@ def var(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
       ddof: subtracted from the number of elements: 0 for a population, 1 for a sample of it. mean:
       the mean, with the reduced axes kept, if it is known.
       correction: the array API standard's name of `ddof`.
-
     Returns: `a` without the reduced axes, real; NaN or infinite where n <= ddof.
 
     Raises ValueError for both `ddof` and `correction`, and for a dtype that is not real.
@@ -194,7 +192,6 @@ def nanmean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out
     Args:
       a: array of numbers or booleans.
       dtype: dtype of the result, by default `mean`'s.
-
     Returns: `a` without the reduced axes; NaN (without NumPy's warning) where all are NaN.
 
     >>> print(onp.nanmean(onp.array([[1., onp.nan, 3.], [4., 5., 6.]]), axis=1))
@@ -213,7 +210,6 @@ def nanvar(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
     Args:
       a: array of numbers or booleans.
       axis, dtype, out, ddof, keepdims, where, mean, correction: as of `var`.
-
     Returns: `a` without the reduced axes, real; NaN or infinite where no more than `ddof` elements
       are left.
 
@@ -278,7 +274,6 @@ def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None,
       weights: of the shape of `a`, or of the sizes of the axes in `axis`, in their order; equal
         weights if None.
       returned: whether to return the sum of the weights, too.
-
     Returns: `a` without the reduced axes, inexact; with `returned` the pair of it and the sum.
 
     Raises ValueError for weights of another shape.
@@ -489,7 +484,6 @@ def quantile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = No
         normal_unbiased.
       weights: how often each element counts, with the method "inverted_cdf" alone: of the shape
         of `a`, or of the sizes of the axes in `axis`.
-
     Returns: The axes of `q`, then those left of `a`, in the float dtype of `a`. NaN where an
       element is NaN, of no elements, and where `q` is not in [0, 1] (NumPy raises).
 
@@ -619,7 +613,6 @@ def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = N
       n: how often; 0 returns `a`.
       axis: the axis, which becomes shorter by `n`.
       prepend, append: values put before and after `a` first: arrays, or scalars.
-
     Returns: An array of the dtype of `a` (promoted with the values put around it).
 
     Raises ValueError for scalars and for a negative `n`.
@@ -656,7 +649,6 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None,
     Args:
       ary: array of numbers, any shape.
       to_end, to_begin: arrays (flattened) put after and before the differences.
-
     Returns: A vector of the dtype of `ary`.
 
     Raises TypeError for booleans, and for elements that NumPy's rule "same_kind" does not cast to
@@ -695,7 +687,6 @@ def gradient(f: ArrayLike, *varargs: ArrayLike, axis: int | Sequence[int] | None
         which need not be evenly spaced.
       axis: an axis or several; all if None.
       edge_order: 1 (the default) or 2: the order of the differences at the ends.
-
     Returns: An inexact array of the shape of `f` for one axis; a list with one for each of several
       (NumPy: a tuple).
 
@@ -759,7 +750,6 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0,
       x: coordinates of the values: a vector, or an array of the shape of `y`.
       dx: the distance of neighbours, where `x` is None.
       axis: the axis.
-
     Returns: `y` without the axis; 0 of fewer than two values.
 
     >>> print(onp.trapezoid(onp.array([1., 2., 4.]), dx=0.5))

@@ -110,7 +110,6 @@ def arctan2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Args:
       x1: ordinates, which come first, since the tangent is x1 / x2.
       x2: abscissas that broadcast with them.
-
     Returns: Radians in the promoted inexact dtype. The sign of a zero counts: on the negative axis
       the angle is pi above and -pi below. At (0, 0) it is 0 or ±pi, and its derivative NaN.
 
@@ -347,7 +346,6 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
     Args:
       z: array or number of any dtype and shape; real numbers have the angles 0 and pi.
       deg: degrees rather than radians; a bool, known when tracing.
-
     Returns: Floats of that shape; NaN of NaN.
 
     >>> onp.angle(onp.array([1j, -1, 1]), deg=True)

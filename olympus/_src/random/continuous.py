@@ -248,7 +248,6 @@ def truncated_normal(key: ArrayLike, lower: ArrayLike, upper: ArrayLike, shape: 
     Args:
       lower, upper: bounds; arrays that broadcast to the shape.
       shape: the result's shape; None is the bounds'.
-
     Returns: An array of that shape and dtype, differentiable in the bounds.
 
     >>> x = random.truncated_normal(random.key(0), -1.0, 2.0, (10000,))
@@ -454,7 +453,6 @@ def double_sided_maxwell(key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape
     Args:
       loc, scale: where the density is 0, and its width; arrays that broadcast together.
       shape: the shape of draws for each of the parameters.
-
     Returns: An array of shape (*shape, *shape of the parameters).
 
     >>> print(random.double_sided_maxwell(random.key(0), onp.zeros(2), 1.0, (2,)).round(2))
@@ -526,7 +524,6 @@ def rayleigh(key: ArrayLike, scale: ArrayLike, shape: Shape | None = None,
 
     Args:
       scale: the standard deviation of the vectors' parts; an array that broadcasts to the shape.
-
     Returns: An array of that shape and dtype; the mean of the squares is 2 scale².
 
     >>> x = random.rayleigh(random.key(0), 2.0, (10000,))

@@ -68,7 +68,6 @@ def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None, mo
       p: float; an array that broadcasts to the shape.
       shape: the result's shape; None is `p`'s.
       mode: "high" draws twice the bits, so that small p are met more exactly than 2^-23.
-
     Returns: A bool array. It has no derivative in `p`.
 
     >>> print(olympus.random.bernoulli(olympus.random.key(0), 0.3, (8,)))
@@ -276,7 +275,6 @@ def permutation(key: ArrayLike, x: int | ArrayLike, axis: int = 0, independent: 
     Args:
       x: an array; an integer n stands for 0 … n-1.
       independent: whether each vector along the axis has an order of its own.
-
     Returns: An array like `x`, of shape (n,) for an integer n.
 
     >>> sorted(olympus.random.permutation(olympus.random.key(0), 4).tolist())
@@ -335,7 +333,6 @@ def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape 
       shape: the result's shape, whose last axes are the logits' without `axis`; None is these.
       replace: whether an index may be drawn again along the leading axes of `shape`.
       mode: "high" or "highest" for Gumbel noise of high dynamic range, see `gumbel`.
-
     Returns: An int32 array (int64 with x64 on).
 
     >>> logits = onp.log(onp.array([0.2, 0.8, 0.0]))
@@ -414,7 +411,6 @@ def choice(key: ArrayLike, a: int | ArrayLike, shape: Shape = (), replace: bool 
       replace: whether a slice may be drawn again.
       p: float[n], weights of the slices; None is equal weights.
       mode: see `gumbel`; used with weights and without replacement.
-
     Returns: An array of the dtype of `a`, its shape with `shape` in place of the axis.
 
     >>> print(olympus.random.choice(olympus.random.key(0), 10, (4,), replace=False))

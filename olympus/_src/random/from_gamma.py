@@ -69,7 +69,6 @@ def dirichlet(key: ArrayLike, alpha: ArrayLike, shape: Shape | None = None,
     Args:
       alpha: float[..., n], parameters > 0.
       shape: the result's shape without its last axis, n; None is alpha's.
-
     Returns: An array of shape (*shape, n), differentiable in `alpha`.
 
     >>> print(olympus.random.dirichlet(olympus.random.key(0), olympus.numpy.ones(3), (2,)).round(2))
@@ -197,7 +196,6 @@ def ball(key: ArrayLike, d: int, p: float = 2, shape: Shape = (), dtype: DTypeLi
       d: the number of dimensions, the result's last axis.
       p: > 0; an array that broadcasts to the shape.
       shape: the result's other axes.
-
     Returns: An array of shape (*shape, d).
 
     >>> print(olympus.random.ball(olympus.random.key(0), 2, shape=(3,)).round(2))

@@ -491,7 +491,6 @@ def key(seed: int | ArrayLike, *, impl: GeneratorLike = None, dtype: DTypeLike |
       seed: integer of up to 64 bits (its lower 32 while x64 is off), or an integer scalar array.
       impl: name of the generator; None is the option `olympus_default_prng_impl`.
       dtype: a key dtype, instead of impl.
-
     Returns: key<fry>[].
 
     >>> olympus.random.key(7)
@@ -509,7 +508,6 @@ def PRNGKey(seed: int | ArrayLike, *, impl: GeneratorLike = None) -> Array:
     Args:
       seed: an integer, or a scalar array of one; the higher words are dropped with x64 off.
       impl: the generator's name; None is the default one, "threefry2x32".
-
     Returns: uint32[2]; the functions here take it where they take a typed key.
 
     >>> print(olympus.random.PRNGKey(7))
@@ -623,7 +621,6 @@ def split(key: ArrayLike, num: int | Sequence[int] = 2) -> Array:
     Args:
       key: a single key.
       num: how many, or the shape of the array of keys.
-
     Returns: Keys of that shape, in the form of the given one: typed, or raw with the words last.
 
     >>> first, second = random.split(random.key(0))
@@ -641,7 +638,6 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
     Args:
       key: a single key.
       data: the integer, a scalar, which may be traced.
-
     Returns: A key, typed or raw as the given one.
 
     Raises OverflowError for Python numbers outside of uint32, ValueError for NaN and infinity;

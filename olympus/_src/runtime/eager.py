@@ -400,7 +400,6 @@ def apply_primitive(prim: Primitive, *args: ArrayLike, **params: Any) -> Any:
       prim: the primitive.
       *args: arrays and numbers.
       **params: the primitive's parameters.
-
     Returns: The result; a list if the primitive has several.
 
     >>> print(xla.apply_primitive(olympus.lax.neg_p, 2.0))

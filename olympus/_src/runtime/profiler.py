@@ -134,7 +134,6 @@ def annotate_function(func: Callable[P, R], name: str | None = None,
       func: a Python function; of a jitted one, each call and not each operation in it.
       name: its name; None is the function's own name.
       decorator_kwargs: values shown with it.
-
     Returns: A function of the same arguments. TypeError for what cannot be called.
 
     >>> @olympus.profiler.annotate_function
@@ -391,7 +390,6 @@ def trace(log_dir: str | os.PathLike[str] | None = None, create_perfetto_link: b
       create_perfetto_link: whether a link to ui.perfetto.dev is printed in the end, and waited for.
       create_perfetto_trace: whether `perfetto_trace.json.gz` is written, too.
       profiler_options: the choice of records, a `ProfileOptions`.
-
     Returns: A context manager of the `ProfileSession`, which has the `profile_data` afterwards.
 
     >>> with olympus.profiler.trace() as session:
@@ -410,7 +408,6 @@ def start_server(port: int, requires_backend: bool = True) -> object:
     Args:
       port: of this machine.
       requires_backend: whether the backend is started first, whose devices are profiled.
-
     Returns: The server. ValueError if one is there already.
 
     >>> import socket
@@ -459,7 +456,6 @@ def register_subprocess(pid: int, port: int) -> Callable[[], None]:
     Args:
       pid: its number.
       port: at which its own `start_server` listens.
-
     Returns: A function that ends this. RuntimeError if nothing answers at the port.
 
     >>> import os

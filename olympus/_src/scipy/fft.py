@@ -269,7 +269,6 @@ def dstn(x: ArrayLike, type: int = 2, s: Sequence[int] | None = None,
     Args:
       type: 1, 2, 3 or 4, as of `dst`.
       norm, orthogonalize: as of `dst`, of each axis.
-
     Returns: An array like x, of those sizes.
 
     >>> print(onp.round(olympus.scipy.fft.dstn(onp.ones((2, 2))), 3))

@@ -285,7 +285,6 @@ def gmres(A: ArrayLike | Operator, b: PyTree, x0: PyTree | None = None, *, tol: 
       maxiter: how many spaces are built, at most; ten times the number of unknowns unless given.
       solve_method: "batched" builds each space whole; "incremental" ends in the midst of one when
         the residual is small enough.
-
     Returns: (x, info), x of b's structure; info is int32: 0 where the residual is that small, else
       the number of spaces. (JAX's is None.)
 

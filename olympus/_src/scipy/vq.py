@@ -22,7 +22,6 @@ def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple
       obs: [m, n], or [m] for numbers.
       code_book: [k, n], or [k].
       check_finite: for SciPy's signature; NaNs give a distance of NaN.
-
     Returns: (code [m], an int; distance [m], Euclidean).
 
     >>> from olympus.scipy.cluster.vq import vq

@@ -194,7 +194,6 @@ def canonicalize_dtype(dtype: DTypeLike | None, allow_extended_dtype: bool = Fal
       dtype: a dtype, a scalar type, or a name.
       allow_extended_dtype: whether dtypes that NumPy does not know, such as `key<fry>`, pass; they
         are a ValueError otherwise.
-
     Returns: A `numpy.dtype`, or the extended dtype.
 
     >>> dtypes.canonicalize_dtype("float64"), dtypes.canonicalize_dtype(int)
@@ -410,7 +409,6 @@ def isdtype(dtype: DTypeLike, kind: str | DTypeLike | tuple[str | DTypeLike, ...
       dtype: a dtype or its name.
       kind: a dtype, or one of "bool", "signed integer", "unsigned integer", "integral", "real
         floating", "complex floating" and "numeric", or a tuple of these.
-
     Returns: A Python bool. Unknown kinds are a ValueError, abstract types such as `np.floating` a
       TypeError.
 
@@ -713,7 +711,6 @@ def result_type(*args: object, return_weak_type_flag: bool = False) -> Any:
     Args:
       *args: the operands.
       return_weak_type_flag: whether to return the pair.
-
     Returns: A dtype, narrowed to 32 bits while x64 is off, or a pair of it and a bool.
 
     >>> import numpy as np

@@ -417,7 +417,6 @@ def make_single_device_sharding(device: Device, *, memory_kind: str | None = Non
     Args:
       device: the device.
       memory_kind: the kind of its memory; the default one if None.
-
     Returns: A `SingleDeviceSharding`, which `device_put` takes.
 
     >>> sharding = olympus.sharding.make_single_device_sharding(olympus.devices()[0])

@@ -23,7 +23,6 @@ def field(*, static: bool = False, **kwargs: object) -> Any:
       static: whether the value is part of the tree's structure. Such values must be hashable; they
         are compared by `==`, and `jit` compiles again for others.
       **kwargs: as of `dataclasses.field` (`default`, `default_factory`, `kw_only`, …).
-
     Returns: A field, to be written after `name: type =`.
 
     >>> struct.field(static=True, default="tanh").metadata["static"]

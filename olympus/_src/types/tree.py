@@ -140,7 +140,6 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[PyTree]) -> PyTree:
     Args:
       treedef: a structure, as `tree_flatten` returns it.
       leaves: an iterable of any values.
-
     Returns: A pytree.
 
     >>> tree_unflatten(tree_structure([0, {"k": 0}]), "xy")
@@ -202,7 +201,6 @@ def tree_map(f: Callable[..., PyTree], tree: PyTree, *rest: PyTree, is_leaf: IsL
       tree: the pytree whose structure counts.
       *rest: further trees.
       is_leaf: `is_leaf(subtree)` stops above a node of `tree`.
-
     Returns: A pytree of the structure of `tree`.
 
     >>> tree_map(lambda x, y: x + y, [1, {"k": 2}], [10, {"k": 20}])
@@ -269,7 +267,6 @@ def tree_flatten_with_path(
     Args:
       is_leaf: a predicate of subtrees, or of their paths and them.
       is_leaf_takes_path: which of both.
-
     Returns: (pairs, treedef); paths are tuples of keys, which `keystr` prints.
 
     >>> tree_flatten_with_path([1, {"k": 2}])[0]
@@ -301,7 +298,6 @@ def tree_map_with_path(f: Callable[..., PyTree], tree: PyTree, *rest: PyTree,
       tree: the pytree whose structure counts.
       *rest: further trees.
       is_leaf, is_leaf_takes_path: as of `tree_flatten_with_path`.
-
     Returns: A pytree of the structure of `tree`.
 
     >>> tree_map_with_path(lambda path, x: keystr(path) + "=" + str(x), {"k": [1, 2]})
@@ -322,7 +318,6 @@ def tree_reduce(function: Callable[[T, Any], T], tree: PyTree,
     Args:
       function: of the value so far and a leaf.
       initializer: what comes before the first leaf.
-
     Returns: The last value of `function`.
 
     >>> tree_reduce(lambda x, y: x - y, [10, (3, 2)])
@@ -348,7 +343,6 @@ def tree_reduce_associative(operation: Callable[[T, T], T], tree: PyTree, *,
     Args:
       operation: an associative function of two values.
       identity: the result without leaves.
-
     Returns: One value.
 
     >>> tree_reduce_associative(lambda x, y: (x, y), [1, 2, 3])
@@ -389,7 +383,6 @@ def all_leaves(iterable: Iterable[object], is_leaf: IsLeaf = None) -> bool:
     Args:
       iterable: any values.
       is_leaf: makes leaves of nodes for which it holds.
-
     Returns: A bool; True of no values.
 
     >>> all_leaves([1, "a"]), all_leaves([1, None])
@@ -446,7 +439,6 @@ def tree_transpose(
     Args:
       outer_treedef, inner_treedef: the structures outside and inside.
       pytree_to_transpose: the tree, of outer structure with trees of inner structure as leaves.
-
     Returns: A tree of inner structure with trees of outer structure as leaves.
 
     >>> tree_transpose(tree_structure([0, 0]), tree_structure((0, 0, 0)), [(1, 2, 3), (4, 5, 6)])
@@ -514,7 +506,6 @@ def tree_broadcast(prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLeaf = Non
       prefix_tree: a pytree that ends where `full_tree` may go on.
       full_tree: the pytree with the structure.
       is_leaf: `is_leaf(subtree)` stops above a node of either.
-
     Returns: A pytree of the structure of `full_tree`.
 
     ValueError with the key path where it is no prefix.

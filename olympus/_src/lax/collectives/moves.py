@@ -453,7 +453,6 @@ def psum_scatter(x: T, axis_name: AxisName, *, scatter_dimension: int = 0,
       axis_name, axis_index_groups: as of `all_gather`.
       scatter_dimension: the axis that is shared out; it has one entry per position and goes away.
       tiled: the axis has a multiple of that many entries, and each element keeps its share.
-
     Returns: A pytree of arrays without `scatter_dimension`, or with 1 / size of it if `tiled`.
 
     >>> olympus.vmap(lambda x: olympus.lax.psum_scatter(x, "i"), axis_name="i")(onp.eye(2))
@@ -575,7 +574,6 @@ def ppermute(x: T, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> T:
       axis_name: a bound axis name, or several; positions are then row-major.
       perm: pairs (source, destination) of positions, neither repeated. An element that is no
         destination gets zeros.
-
     Returns: A pytree like `x`. Linear: the cotangent is sent back.
 
     >>> right = [(0, 1), (1, 2)]
@@ -621,7 +619,6 @@ def pshuffle(x: T, axis_name: AxisName, perm: Sequence[int]) -> T:
       x: a pytree of arrays.
       axis_name: a bound axis name, or several; positions are then row-major.
       perm: each position once.
-
     Returns: A pytree like `x`.
 
     >>> swap = olympus.vmap(lambda x: olympus.lax.pshuffle(x, "i", [2, 0, 1]), axis_name="i")

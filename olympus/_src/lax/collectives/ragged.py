@@ -227,7 +227,6 @@ def ragged_all_to_all(operand: ArrayLike, output: ArrayLike, input_offsets: Arra
       recv_sizes: integers[n]: the number of rows that come from position k, as many as it sends.
       axis_name: a bound axis name, or several; positions are then row-major.
       axis_index_groups: lists of positions of one size that partition the axis; n is that size.
-
     Returns: The new output.
 
     >>> x, empty, one = onp.arange(4).reshape(2, 2), onp.zeros((2, 2), int), onp.ones(2, int)

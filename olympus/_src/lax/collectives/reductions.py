@@ -351,7 +351,6 @@ def psum(x: T, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups = None
         axis size, so `psum(1, name)` is that size, an int.
       axis_name: a bound axis name, or several.
       axis_index_groups: lists of positions that partition the axis; sums are within each.
-
     Returns: A pytree like `x`; an int for a Python number and a static axis.
 
     >>> olympus.vmap(lambda x: x / olympus.lax.psum(x, "i"), axis_name="i")(onp.array([1., 3.]))
@@ -383,7 +382,6 @@ def pmean(x: T, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups = Non
       x: a pytree of arrays; integers become floats.
       axis_name: a bound axis name, or several.
       axis_index_groups: lists of positions that partition the axis; means are within each.
-
     Returns: A pytree of floating or complex arrays of the shapes of `x`; a Python number for one,
       as of `psum`.
 
@@ -411,7 +409,6 @@ def pmax(x: T, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups = None
       x: a pytree of arrays; NaN where one is.
       axis_name: a bound axis name, or several.
       axis_index_groups: lists of positions that partition the axis; maxima are within each.
-
     Returns: A pytree like `x`; the derivative goes to the elements that are largest.
 
     >>> is_largest = lambda x: x == olympus.lax.pmax(x, "i")
@@ -428,7 +425,6 @@ def pmin(x: T, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups = None
       x: a pytree of arrays; NaN where one is.
       axis_name: a bound axis name, or several.
       axis_index_groups: lists of positions that partition the axis; minima are within each.
-
     Returns: A pytree like `x`; the derivative goes to the elements that are smallest.
 
     >>> above = lambda x: x - olympus.lax.pmin(x, "i")
@@ -445,7 +441,6 @@ def pbroadcast(x: T, axis_name: AxisName, source: int) -> T:
       x: a pytree of arrays.
       axis_name: a bound axis name, or several; positions are then row-major.
       source: a position.
-
     Returns: A pytree like `x`.
 
     >>> olympus.vmap(lambda x: olympus.lax.pbroadcast(x, "i", 2), axis_name="i")(onp.arange(3))
@@ -478,7 +473,6 @@ def pcast(x: T, axis_name: AxisName, *, to: str) -> T:
         is not taken yet (unreduced). "unreduced", of values that vary: they are terms of a sum that
         is not taken yet; `psum` and `psum_scatter` take it. Types of vmap's axes say nothing, and
         it is `x` there; "unreduced" is for meshes only.
-
     Returns: A pytree like `x`.
 
     Operations cast operands that vary along fewer axes of a mesh than others by themselves; a

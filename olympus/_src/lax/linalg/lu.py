@@ -269,7 +269,6 @@ def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
     Args:
       pivots: int32[..., k]: at step i, elements i and pivots[i] are exchanged.
       permutation_size: the number of rows, at least k.
-
     Returns: int32[..., permutation_size].
 
     >>> print(lax.linalg.lu_pivots_to_permutation(onp.array([2, 2]), 3))

@@ -110,7 +110,6 @@ def triangular_solve(a: ArrayLike, b: ArrayLike, *, left_side: bool = False, low
       lower: read the lower triangle of a, else the upper one.
       transpose_a, conjugate_a: op(a) is a transposed, conjugated.
       unit_diagonal: take the diagonal of a as ones, without reading it.
-
     Returns: An array like b; infinite or NaN where the matrix is singular.
 
     >>> a = onp.array([[2., 0.], [1., 4.]])
@@ -283,7 +282,6 @@ def tridiagonal_solve(dl: ArrayLike, d: ArrayLike, du: ArrayLike, b: ArrayLike, 
       b: [..., n, m]; all have one dtype.
       perturb_singular: replace pivots that are nearly zero by small numbers, so that a singular
         matrix gives large but finite results, as inverse iteration wants them.
-
     Returns: An array like b; NaN for each matrix found to be singular.
 
     >>> one = onp.ones(3)

@@ -180,7 +180,6 @@ def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
     Args:
       m: whole numbers >= 0, in the dtype of x, up to 170.
       x: floats, of the shape of m or one of them of rank 0.
-
     Returns: An array of that shape and dtype. The derivative in m is NaN.
 
     >>> print(f"{olympus.lax.polygamma(1.0, 1.0):.5f}")       # π²/6

@@ -409,7 +409,6 @@ def polynomial(x: ArrayLike, coeffs: ArrayLike | Sequence[ArrayLike], *,
       x: array of numbers, of any shape.
       coeffs: [n] numbers of its dtype, of the highest power first; a tuple or list is converted.
       unroll: how many terms a turn of the loop takes; None: all, or 8 of more than 64.
-
     Returns: An array of the shape and dtype of x.
 
     >>> olympus.lax.polynomial(2.0, (1.0, 0.0, -3.0))

@@ -127,7 +127,6 @@ def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = T
     Args:
       UPLO: which triangle is read: "L" (unless given) or "U".
       symmetrize_input: take (a + aᴴ)/2 instead of reading one triangle.
-
     Returns: [..., n], real and ascending.
 
     >>> print(onp.round(onp.linalg.eigvalsh(onp.array([[2., 1.], [1., 2.]])), 4))
@@ -167,7 +166,6 @@ def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermi
       hermitian: a is symmetric or Hermitian: its eigenvalues are computed instead.
       subset_by_index: (start, end): only the singular values start to end-1; not with
         full_matrices unless that is all.
-
     Returns: (U, S[..., k], Vh), S real and descending; or S.
 
     >>> onp.linalg.svd(onp.array([[3., 0.], [0., 4.]])).S
@@ -267,7 +265,6 @@ def pinv(a: ArrayLike, rtol: ArrayLike | None = None, hermitian: bool = False, *
         shape [...]. 10 max(m, n) times the precision of the dtype, unless given.
       hermitian: a is symmetric or Hermitian: its eigenvalues are computed instead.
       rcond: another name of rtol.
-
     Returns: [..., n, m]. Its derivative is that along matrices of the same rank.
 
     Raises ValueError if both rtol and rcond are given.
@@ -308,7 +305,6 @@ def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None, *,
         precision of the dtype unless given, and that precision if negative.
       numpy_resid: return no residuals where NumPy returns none (a of rank below n, or m <= n).
         That depends on a's values, so it cannot be traced.
-
     Returns: (x[n] or [n, k]; residuals[1] or [k], the squared norms of b - a x; rank of a; singular
       values[min(m, n)] of a). The derivative is that along matrices a of the same rank.
 
@@ -367,7 +363,6 @@ def matrix_rank(M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool 
         shape [...]. max(m, n) times the precision of the dtype, unless given.
       hermitian: M is symmetric or Hermitian: its eigenvalues are computed instead.
       tol: the negligible size, absolute.
-
     Returns: Integers of shape [...].
 
     Raises ValueError if both rtol and tol are given.
@@ -402,7 +397,6 @@ def cond(x: ArrayLike, p: int | float | str | None = None) -> Array:
     Args:
       x: [..., m, n], square unless p is None, 2 or -2; integers become floats.
       p: the order of the norm, as for `norm`; None is 2.
-
     Returns: [...]: infinite for singular matrices, NaN only where x holds a NaN.
 
     Raises ValueError for fewer axes, matrices that are not square, and unknown orders.

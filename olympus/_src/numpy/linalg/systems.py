@@ -114,7 +114,6 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: tuple[int, ...] | None = None)
         floats.
       b: array of any shape.
       axes: axes of `a` to move to the end first.
-
     Returns: x, of the promoted dtype; infinite or NaN where there is no single one.
 
     Raises ValueError for shapes that do not fit.
@@ -422,7 +421,6 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
       a: [..., n, n], symmetric (Hermitian) and positive definite; integers become floats.
       upper: return the upper triangular factor.
       symmetrize_input: factor (a + aᴴ)/2; else only the lower triangle is read.
-
     Returns: [..., n, n]; NaN where a matrix is not positive definite, for which NumPy raises.
 
     Raises ValueError unless the matrices are square.
@@ -457,7 +455,6 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Array | QRResult:
       a: [..., m, n]; integers become floats. k = min(m, n).
       mode: "reduced" (or "full"): Q[..., m, k] and R[..., k, n]. "complete": Q[..., m, m] and
         R[..., m, n]. "r": R[..., k, n] alone. "raw": LAPACK's reflectors, transposed, and taus.
-
     Returns: A named tuple (Q, R), or R. The diagonal of R may be negative.
 
     Raises ValueError for rank below 2 and for another mode.
@@ -490,7 +487,6 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
     Args:
       a: [..., k, k]; integers stay integers for n >= 0, and wrap around.
       n: an int; 0 gives the unit matrix.
-
     Returns: [..., k, k].
 
     Raises TypeError for matrices that are not square and for an `n` that is no int.
@@ -531,7 +527,6 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: PrecisionLike = None, o
     Args:
       arrays: matrices; the first and the last may be vectors.
       precision: of the products on accelerators; see `lax.Precision`.
-
     Returns: A matrix of the promoted dtype, without the axes that a vector lacks.
 
     Raises ValueError for fewer than two arrays, other ranks, and sizes that do not fit.

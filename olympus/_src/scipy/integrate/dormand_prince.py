@@ -67,7 +67,6 @@ def runge_kutta_step(func: Fun, y0: Array, f0: Array, t0: ArrayLike, dt: ArrayLi
       func: `func(y, t)`, the derivative.
       y0: [n], the state; f0: [n], `func(y0, t0)`.
       t0, dt: the time and the step.
-
     Returns: (y1, f1, error, stages): the state and its derivative after the step, of order 5; the
       difference from the solution of order 4; the derivatives [7, n] of all stages.
 
@@ -108,7 +107,6 @@ def fit_4th_order_polynomial(y0: Array, y1: Array, y_mid: Array, dy0: Array, dy1
       y0, y1, y_mid: the values at s = 0, 1 and 1/2.
       dy0, dy1: the derivatives with respect to t at both ends.
       dt: the step.
-
     Returns: five arrays like `y0`.
 
     >>> from olympus.experimental.ode import fit_4th_order_polynomial
@@ -146,7 +144,6 @@ def mean_error_ratio(error_estimate: Array, rtol: ArrayLike, atol: ArrayLike, y0
     Args:
       error_estimate: [n]; rtol, atol: the tolerances, relative and absolute.
       y0, y1: [n], the states at its ends.
-
     Returns: a scalar; 1 is just allowed.
 
     >>> from olympus.experimental.ode import mean_error_ratio
@@ -169,7 +166,6 @@ def initial_step_size(fun: Fun, t0: ArrayLike, y0: Array, order: ArrayLike, rtol
     Args:
       fun: `fun(y, t)`, the derivative; t0, y0, f0: the time, the state [n] and its derivative.
       order: of the method; rtol, atol: the error that is allowed.
-
     Returns: a scalar.
 
     >>> from olympus.experimental.ode import initial_step_size
@@ -198,7 +194,6 @@ def optimal_step_size(last_step: ArrayLike, mean_error_ratio: ArrayLike, safety:
       ifactor, dfactor: at most and at least so many times the last step; never less than it if
         it was accepted.
       order: of the method.
-
     Returns: a scalar.
 
     >>> from olympus.experimental.ode import optimal_step_size

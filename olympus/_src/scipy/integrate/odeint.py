@@ -61,7 +61,6 @@ def odeint(func: Callable[..., PyTree], y0: PyTree, t: ArrayLike, *args: PyTree,
       rtol, atol: the error of a step may be `atol + rtol * abs(y)`, in the mean of squares.
       mxstep: the most steps between two times of `t`.
       hmax: the longest step.
-
     Returns: the states at `t`: like `y0`, with a leading axis of length n. NaN from where `mxstep`
       steps did not suffice, or no step was short enough.
 

@@ -85,7 +85,6 @@ def simpson(y: ArrayLike, x: ArrayLike | None = None, *, dx: ArrayLike = 1.0, ax
       x: where they are: [n] or the shape of `y`; None: at distances `dx`.
       dx: the distance.
       axis: of `y`, along which to integrate.
-
     Returns: the shape of `y` without that axis.
 
     >>> from olympus.scipy.integrate import simpson
@@ -136,7 +135,6 @@ def cumulative_trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike
       dx: the distance.
       axis: of `y`, along which to integrate.
       initial: what to put in front, so that there are as many as samples; SciPy takes only 0.
-
     Returns: the shape of `y`, with one less on that axis unless `initial` is given.
 
     >>> from olympus.scipy.integrate import cumulative_trapezoid
@@ -160,7 +158,6 @@ def fixed_quad(func: Callable[..., ArrayLike], a: ArrayLike, b: ArrayLike,
       a, b: the ends, finite scalars.
       args: further arguments.
       n: the number of points, an int.
-
     Returns: (integral, None), as SciPy's.
 
     >>> from olympus.scipy.integrate import fixed_quad

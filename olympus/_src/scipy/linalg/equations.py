@@ -119,7 +119,6 @@ def solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "
       method: "schur": Bartels and Stewart, "Solution of the matrix equation AX + XB = C", 1972;
         "eigen": by eigenvectors, for matrices that have independent ones.
       tol: X is NaN where an eigenvalue of A and one of B add up to less than this.
-
     Returns: X[..., m, n].
 
     Raises ValueError for sizes that do not fit and another method.
@@ -148,7 +147,6 @@ def solve_continuous_lyapunov(a: ArrayLike, q: ArrayLike) -> Array:
     Args:
       a: [..., n, n]; integers become floats.
       q: [..., n, n]; leading axes broadcast.
-
     Returns: X[..., n, n].
 
     Raises ValueError for sizes that do not fit.

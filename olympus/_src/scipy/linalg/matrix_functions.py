@@ -195,7 +195,6 @@ def expm_frechet(A: ArrayLike, E: ArrayLike, *, method: str | None = None,
       method: None, "SPS", or "blockEnlarge": the upper right block of the exponential of
         ((A, E), (0, A)), at eight times the cost.
       compute_expm: return the exponential, too.
-
     Returns: (expm(A), the derivative), or the derivative; [..., n, n] each.
 
     Raises ValueError for different shapes and another method.
@@ -491,7 +490,6 @@ def fractional_matrix_power(A: ArrayLike, t: float) -> Array:
     Args:
       A: [..., n, n], not singular unless t is a whole number; integers become floats.
       t: the exponent, a number.
-
     Returns: [..., n, n], complex whatever the dtype of A unless t is a whole number, when it is
       `olympus.numpy.linalg.matrix_power`.
 

@@ -63,7 +63,6 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     Args:
       c: [..., m]: its first column; a scalar counts as one element.
       r: [..., n]: its first row, whose first element is not read; the conjugate of c unless given.
-
     Returns: [..., m, n] of the promoted dtype; leading axes broadcast.
 
     >>> print(olympus.scipy.linalg.toeplitz(onp.array([1, 2, 3]), onp.array([1, 4, 5])))
@@ -93,7 +92,6 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     Args:
       c: [..., m]: its first column.
       r: [..., n]: its last row, whose first element is not read; zeros unless given, n = m.
-
     Returns: [..., m, n] of the promoted dtype; leading axes broadcast.
 
     >>> print(olympus.scipy.linalg.hankel(onp.array([1, 2, 3]), onp.array([3, 7, 8])))
@@ -201,7 +199,6 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
     Args:
       f: [..., n], n > 1: the birth rates.
       s: [..., n - 1]: the rates of survival.
-
     Returns: [..., n, n] of the promoted dtype: f is the first row, s the first subdiagonal.
 
     Raises ValueError unless s has an element, and is one shorter than f.
@@ -228,7 +225,6 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
       a: [..., m], m > 0.
       n: the size of v.
       mode: "full", "same" or "valid", as of `olympus.numpy.convolve`.
-
     Returns: [..., k, n], of as many rows as the convolution has elements.
 
     Raises ValueError for a number, no elements, n < 1 and other modes.
@@ -306,7 +302,6 @@ def pascal(n: int, kind: str | None = None) -> Array:
 
     Args:
       kind: "symmetric" (unless given): comb(i + j, i); "lower": comb(i, j); "upper": its transpose.
-
     Returns: float[n, n], each element the nearest to the exact one.
 
     >>> print(olympus.scipy.linalg.pascal(3))
@@ -348,7 +343,6 @@ def helmert(n: int, full: bool = False) -> Array:
     Args:
       n: its order, at least 1.
       full: whether the first row, of equal elements, is there.
-
     Returns: float[n - 1, n], or float[n, n] if `full`; the rows are orthonormal.
 
     Raises ValueError for n < 1.
@@ -370,7 +364,6 @@ def hadamard(n: int, dtype: DTypeLike = int) -> Array:
     Args:
       n: its order, a power of 2.
       dtype: of the result.
-
     Returns: [n, n] of the dtype.
 
     Raises ValueError for an order that is no power of 2.
@@ -396,7 +389,6 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
     Args:
       scale: None, "sqrtn" (divided by √n: unitary) or "n" (divided by n).
       dtype: of the result; the default complex one unless given.
-
     Returns: complex[n, n]: dft(n) @ x is fft(x).
 
     Raises ValueError for another scale.

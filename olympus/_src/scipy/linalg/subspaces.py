@@ -63,7 +63,6 @@ def pinv(a: ArrayLike, *, atol: ArrayLike | None = None, rtol: ArrayLike | None 
         arrays of shape [...]; 0 and max(m, n) times the precision of the dtype unless given.
       return_rank: return the rank, too.
       check_finite: SciPy's, without effect.
-
     Returns: [..., n, m], or (that, the ranks[...]). The derivative is that along matrices of the
       same rank.
 
@@ -86,7 +85,6 @@ def pinvh(a: ArrayLike, atol: ArrayLike | None = None, rtol: ArrayLike | None = 
       lower: read the lower triangle, else the upper one.
       return_rank: return the rank, too.
       check_finite: SciPy's, without effect.
-
     Returns: [..., n, n], or (that, the ranks[...]).
 
     >>> print(olympus.scipy.linalg.pinvh(onp.array([[2., 9.], [0., 0.]])))
@@ -108,7 +106,6 @@ def lstsq(a: ArrayLike, b: ArrayLike, cond: float | None = None, overwrite_a: bo
       cond: singular values up to cond times the largest count as zero; the precision of the dtype
         unless given.
       overwrite_a, overwrite_b, check_finite, lapack_driver: SciPy's, without effect.
-
     Returns: (x[n] or [n, k]; residues[] or [k], the squared norms of b - a x; rank of a; singular
       values[min(m, n)] of a). SciPy has no residues where the rank is below n or m is not above it;
       here they are always there, so that shapes depend on no values.
@@ -153,7 +150,6 @@ def null_space(A: ArrayLike, rcond: float | None = None, *, overwrite_a: bool = 
       rcond: singular values up to rcond times the largest count as zero; max(m, n) times the
         precision of the dtype unless given.
       overwrite_a, check_finite, lapack_driver: SciPy's, without effect.
-
     Returns: [n, n - rank]: as the rank depends on values, it does not run under jit.
 
     >>> print(abs(olympus.scipy.linalg.null_space(onp.array([[1., 1.]]))).round(3))

@@ -47,7 +47,6 @@ def line_search(along: Callable[[Array], Point], start: Point, first: Array, mos
       start: the point at step 0; its slope is negative.
       first: the step to try first.
       most: the most points to try.
-
     Returns: (point, whether it meets the conditions, number of points tried). The point is the
       start where none descended.
     """

@@ -120,7 +120,6 @@ def convolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "
         array lies wholly within the other.
       method: "direct", "fft", or "auto", the one that takes fewer multiplications.
       precision: of direct products, as in `lax.dot_general`.
-
     Returns: An array of their rank.
 
     Raises ValueError for ranks that differ, another mode or method, and for "valid" if neither
@@ -143,7 +142,6 @@ def correlate(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = 
       mode: "full", "same" (in1's shape) or "valid", as of `convolve`.
       method: "direct", "fft", or "auto", the one that takes fewer multiplications.
       precision: of direct products, as in `lax.dot_general`.
-
     Returns: An array of their rank; `correlation_lags` gives the k of a vector's elements.
 
     Raises ValueError as `convolve` does.
@@ -161,7 +159,6 @@ def correlation_lags(in1_len: int, in2_len: int, mode: str = "full") -> Array:
     Args:
       in1_len, in2_len: the sizes of the vectors.
       mode: "full", "same" or "valid".
-
     Returns: Integers, as many as the correlation has elements.
 
     Raises ValueError for another mode.
@@ -221,7 +218,6 @@ def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full",
       in1, in2: arrays of one rank, with elements; integers become floats.
       mode: "full", "same" (in1's shape) or "valid", as of `convolve`.
       axes: over which axes; all unless given. The others broadcast.
-
     Returns: An array of their rank, of a floating or complex dtype.
 
     Raises ValueError as `convolve` does.
@@ -242,7 +238,6 @@ def oaconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full",
       in1, in2: arrays of one rank, with elements; integers become floats.
       mode: "full", "same" (in1's shape) or "valid", as of `convolve`.
       axes: over which axes; all unless given.
-
     Returns: An array of their rank, of a floating or complex dtype.
 
     >>> print(olympus.scipy.signal.oaconvolve(onp.array([1., 2.]), onp.array([1., 3.])).round())
@@ -292,7 +287,6 @@ def convolve2d(in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str
         the last element twice).
       fillvalue: a scalar.
       precision: of products, as in `lax.dot_general`.
-
     Returns: A matrix.
 
     Raises ValueError for other ranks, modes and boundaries.

@@ -174,7 +174,6 @@ def butter(N: int, Wn: float | Sequence[float], btype: str = "low", analog: bool
       btype: "lowpass", "highpass", "bandpass" or "bandstop", or SciPy's short names.
       analog: an analogue filter.
       output: "ba", coefficients above and below; "zpk", zeros, poles and gain; "sos", sections.
-
     Returns: (b[N + 1], a[N + 1]), (z, p, k) or sos[k, 6].
 
     Raises ValueError for edges that are not within (0, 1), or not ascending, and unknown names.
@@ -194,7 +193,6 @@ def cheby1(N: int, rp: float, Wn: float | Sequence[float], btype: str = "low",
     Args:
       N, Wn, btype, analog, output, fs: as of `butter`; at an edge the response is -rp decibels.
       rp: the ripple in decibels.
-
     Returns: As `butter`.
 
     Raises ValueError where `butter` does, and for a ripple that is not positive.
@@ -214,7 +212,6 @@ def cheby2(N: int, rs: float, Wn: float | Sequence[float], btype: str = "low",
     Args:
       N, Wn, btype, analog, output, fs: as of `butter`; an edge is where -rs decibels are reached.
       rs: how far down the ripples are, in decibels.
-
     Returns: As `butter`.
 
     Raises ValueError where `butter` does, and for an attenuation that is not positive.
@@ -241,7 +238,6 @@ def iirnotch(w0: ArrayLike, Q: ArrayLike, fs: ArrayLike = 2.0) -> tuple[Array, A
     Args:
       w0: the frequency, in units of half the samples' frequency, or of `fs`.
       Q: w0 by the width of the notch, at 1/√2.
-
     Returns: (b[3], a[3]).
 
     >>> b, a = olympus.scipy.signal.iirnotch(0.5, 10.0)
@@ -497,7 +493,6 @@ def firwin(numtaps: int, cutoff: float | Sequence[float], *, width: float | None
         "bandstop".
       scale: the response is 1 in the middle of the first band, or at its end where it reaches 0 or
         half the samples' frequency.
-
     Returns: float[numtaps].
 
     Raises ValueError for edges that are not ascending within (0, 1), and for an even number of

@@ -231,7 +231,6 @@ def filtfilt(b: ArrayLike, a: ArrayLike, x: ArrayLike, axis: int = -1, padtype: 
       padlen: by how many samples, fewer than x has; 3 max(len(a), len(b)) unless given.
       method: "pad". (SciPy's "gust" is not there.)
       irlen: SciPy's for "gust", without effect.
-
     Returns: An array like x.
 
     Raises ValueError for too few samples and another padtype or method.
@@ -295,7 +294,6 @@ def decimate(x: ArrayLike, q: int, n: int | None = None, ftype: str = "iir", axi
       ftype: "iir": Chebyshev's filter of the first kind with a ripple of 0.05 dB up to 0.8 of what
         can be represented; "fir": a sinc in a Hamming window.
       zero_phase: without delay: filtered forwards and backwards, or "fir" with its middle in place.
-
     Returns: An array like x, with ceil(samples / q) along the axis.
 
     Raises ValueError for another ftype, numbers that are not positive, and, for "iir" with
@@ -365,7 +363,6 @@ def freqz(b: ArrayLike, a: ArrayLike = 1, worN: ArrayLike | None = 512, whole: b
       plot: a function that is called with the result.
       fs: samples per unit of time; 2π, so that frequencies are angles, unless given.
       include_nyquist: the last frequency is fs / 2 itself.
-
     Returns: (frequencies[m], responses[m], complex).
 
     Raises ValueError for coefficients that are no vectors.

@@ -45,7 +45,6 @@ def detrend(data: ArrayLike, axis: int = -1, type: str = "linear", bp: int | Seq
       type: "linear", or "constant": the mean.
       bp: places between which lines are fitted each by itself.
       overwrite_data: SciPy's, without effect.
-
     Returns: An array like `data`.
 
     Raises ValueError for another type and for places beyond the signal.
@@ -229,7 +228,6 @@ def stft(x: ArrayLike, fs: ArrayLike = 1.0, window: Window = "hann", nperseg: in
         or None, not at all.
       padded: fill up with zeros to a whole number of segments.
       scaling: "spectrum", or "psd", whose squares are a density.
-
     Returns: (frequencies[k], times[m], transforms), complex: the axis of time is last, that of
       frequencies in the place of `axis`.
 
@@ -274,7 +272,6 @@ def csd(x: ArrayLike, y: ArrayLike | None, fs: ArrayLike = 1.0, window: Window =
         positive ones'.
       scaling: "density", or "spectrum".
       average: over segments: "mean", or "median", divided by its bias.
-
     Returns: (frequencies[k], densities, with the frequencies in the place of `axis`), conj(X) Y:
       complex, but real if y is None.
 
@@ -356,7 +353,6 @@ def periodogram(x: ArrayLike, fs: ArrayLike = 1.0, window: Window = "boxcar",
     Args:
       fs, window, detrend, return_onesided, scaling, axis: as of `csd`.
       nfft: the size of the transform: longer, the signal is filled up with zeros; shorter, cut.
-
     Returns: (frequencies[k], densities, real, with the frequencies in the place of `axis`).
 
     >>> f, p = olympus.scipy.signal.periodogram(onp.array([1., -1., 1., -1.]))
@@ -383,7 +379,6 @@ def coherence(x: ArrayLike, y: ArrayLike, fs: ArrayLike = 1.0, window: Window = 
     Args:
       x, y: signals of equal sizes along the axis; integers become floats.
       fs, window, nperseg, noverlap, nfft, detrend, axis: as of `csd`.
-
     Returns: (frequencies[k], numbers from 0 to 1, with the frequencies in the place of `axis`).
 
     >>> x = onp.sin(onp.arange(32.))
@@ -410,7 +405,6 @@ def spectrogram(x: ArrayLike, fs: ArrayLike = 1.0, window: Window = ("tukey", 0.
       fs, window, nperseg, nfft, detrend, return_onesided, scaling, axis: as of `csd`.
       noverlap: samples that neighbours share; an eighth of them unless given.
       mode: "psd". (SciPy's other modes are `stft` and its parts.)
-
     Returns: (frequencies[k], times[m], densities): the axis of time is last, the axis of
       frequencies in the place of `axis`.
 
@@ -452,7 +446,6 @@ def istft(Zxx: ArrayLike, fs: ArrayLike = 1.0, window: Window = "hann", nperseg:
       boundary: whether half a segment was added at each end.
       time_axis, freq_axis: the axes of times and frequencies.
       scaling: "spectrum" or "psd", as it was given to `stft`.
-
     Returns: (times[n], the signal, its axis in the place of what remains of those two: last).
 
     Raises ValueError for sizes that do not fit and axes that agree.

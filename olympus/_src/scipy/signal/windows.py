@@ -365,7 +365,6 @@ def get_window(window: str | tuple[Any, ...] | float, Nx: int, fftbins: bool = T
         ("gaussian", 3.0); or a number, Kaiser's beta.
       Nx: the number of weights.
       fftbins: a periodic window, as spectra want it; else a symmetric one.
-
     Returns: float[Nx].
 
     Raises ValueError for an unknown name and missing parameters.

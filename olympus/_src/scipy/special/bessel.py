@@ -307,7 +307,6 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
       z: real floats, any shape.
       v: the largest order, an int >= 0.
       n_iter: an int, for JAX's sake: as many steps as needed are made.
-
     Returns: An array [v+1, *z.shape] of the dtype of z.
 
     >>> print(special.bessel_jn(onp.array([0.]), v=2))

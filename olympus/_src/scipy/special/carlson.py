@@ -107,7 +107,6 @@ def elliprc(x: ArrayLike, y: ArrayLike) -> Array:
     Args:
       x: real numbers >= 0; integers become floats.
       y: real numbers other than 0, of a shape that broadcasts.
-
     Returns: An array of the broadcast shape; NaN for y = 0, where the sides differ, and for x < 0.
 
     >>> print(f"{special.elliprc(0.0, 0.25):.5f}")
@@ -131,7 +130,6 @@ def elliprd(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> Array:
     Args:
       x, y: real numbers >= 0, at most one of them 0; integers become floats.
       z: real numbers > 0; all shapes broadcast.
-
     Returns: An array of the broadcast shape: inf where x + y or z is 0, NaN where one is negative.
 
     >>> print(f"{special.elliprd(1.0, 2.0, 3.0):.5f}")
@@ -152,7 +150,6 @@ def ellipkinc(phi: ArrayLike, m: ArrayLike) -> Array:
     Args:
       phi: upper ends of the integral from 0, in radians, real; integers become floats.
       m: parameters, m = k², of a shape that broadcasts.
-
     Returns: An array of the broadcast shape; NaN where the integrand is not real up to phi (SciPy's
       is for every m > 1).
 
@@ -187,7 +184,6 @@ def ellipj(u: ArrayLike, m: ArrayLike) -> tuple[Array, Array, Array, Array]:
     Args:
       u: real numbers; integers become floats.
       m: parameters from 0 to 1, of a shape that broadcasts.
-
     Returns: (sn, cn, dn, ph), arrays of the broadcast shape: ph is the amplitude: u is `ellipkinc`
       of it. NaN for other parameters.
 

@@ -153,7 +153,6 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
     Args:
       N, k: real numbers of shapes that broadcast; integers become floats.
       repetition: whether a thing may be chosen more than once.
-
     Returns: An array of floats, 0 where k > N (without repetition), or either is negative.
 
     >>> print(special.comb(5, 2), special.comb(5, 2, repetition=True))
@@ -194,7 +193,6 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
     Args:
       n: real numbers; integers become floats.
       exact: only False: no dtype holds 21!, and Python's `math.factorial` has all digits.
-
     Returns: An array of floats of the shape of n, 0 for n < 0.
 
     >>> print(special.factorial(5), special.factorial(-1))
@@ -215,7 +213,6 @@ def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
     Args:
       a: real numbers > (d - 1) / 2; integers become floats.
       d: a positive int.
-
     Returns: d (d-1)/4 ln π + Σ ln Γ(a - j/2) over j < d, an array of the shape of a.
 
     >>> print(f"{special.multigammaln(3.0, 2):.4f}")
@@ -292,7 +289,6 @@ def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
     Args:
       x: the exponents, real; integers become floats.
       q: real numbers of a shape that broadcasts; None is 1, and then x < 1 is legal, too.
-
     Returns: The sum of (q + n)**-x over n = 0, 1, ..., or its continuation; inf at x = 1.
 
     >>> print(f"{special.zeta(2.0, 1.0):.5f} {special.zeta(-1.0):.5f}")      # π²/6, -1/12

@@ -226,7 +226,6 @@ def softmax(x: ArrayLike, /, *, axis: Axis = None) -> Array:
     Args:
       x: array; integers become floats.
       axis: axis or axes to normalise over; None is all.
-
     Returns: An array of the shape of x. `nn.softmax` is the same with another default.
 
     >>> print(special.softmax(onp.array([1., 1.])))
@@ -331,7 +330,6 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
     Args:
       x: real numbers >= 0, NaN below.
       lmbda: λ, real, of a shape that broadcasts.
-
     Returns: An array of the broadcast shape, accurate for all λ near 0, its derivatives too.
 
     >>> print(special.boxcox(3.0, 2.0), special.boxcox(1.0, 0.0))

@@ -570,7 +570,6 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     Args:
       n: whole numbers >= 0.
       x: real numbers of a shape that broadcasts; integers become floats.
-
     Returns: An array of the broadcast shape. The derivative in n is NaN. Where n is a Python int, x
       < 0 goes by the reflection formula; of an array n the digits fade there.
 
@@ -635,7 +634,6 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     Args:
       a, b: real numbers >= 0.
       x: real numbers in [0, 1]; shapes broadcast, integers become floats.
-
     Returns: Probabilities of the broadcast shape; NaN outside. Differentiable in all three.
 
     >>> print(special.betainc(2.0, 3.0, 0.5))

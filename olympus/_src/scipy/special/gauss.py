@@ -364,7 +364,6 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
       a, b, c: real numbers.
       x: real numbers <= 1, or any where a or b is 0 or a negative integer, or one of them is c and
         the other an integer; all shapes broadcast.
-
     Returns: An array of the broadcast shape: inf where c is 0 or a negative integer and, as in
       SciPy, for other x > 1, where the function is complex; NaN of other c < 0 where terms cancel.
       Differentiable in x to every order, in the parameters once: for x < 1, and at x == 1 where c >

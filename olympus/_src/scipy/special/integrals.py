@@ -228,7 +228,6 @@ def expn(n: ArrayLike, x: ArrayLike) -> Array:
     Args:
       n: whole numbers >= 0.
       x: real numbers >= 0 of a shape that broadcasts; integers become floats.
-
     Returns: An array of the broadcast shape, NaN outside. The derivative in n is NaN.
 
     >>> print(f"{special.expn(2, 1.0):.5f}")

@@ -491,7 +491,6 @@ def voigt_profile(x: ArrayLike, sigma: ArrayLike, gamma: ArrayLike) -> Array:
       x: real numbers.
       sigma: standard deviations of the normal part, >= 0.
       gamma: half widths at half maximum of the Cauchy part, >= 0.
-
     Returns: An array of the broadcast shape: Re w((x + i gamma) / (sqrt(2) sigma)) / (sqrt(2π)
       sigma); the density of the one part where the other is 0, inf at x = 0 where both are.
 

@@ -147,7 +147,6 @@ def ttest_1samp(a: ArrayLike, popmean: ArrayLike, axis: int | None = 0,
     Args:
       a: real numbers, any shape; integers become floats.
       popmean: the mean, a number or an array that broadcasts with the result.
-
     Returns: SignificanceResult(statistic, pvalue), of the shape of a without the axis.
 
     >>> t, p = scipy.stats.ttest_1samp(onp.array([1.0, 2.0, 3.0, 5.0]), 1.5)
@@ -167,7 +166,6 @@ def ttest_rel(a: ArrayLike, b: ArrayLike, axis: int | None = 0, nan_policy: str 
     Args:
       a, b: real numbers of one shape; integers become floats.
       nan_policy: "propagate", or "omit" to leave pairs with NaN out.
-
     Returns: SignificanceResult(statistic, pvalue), of the shape of the arguments without the axis.
 
     >>> t, p = scipy.stats.ttest_rel(onp.array([1.0, 2.0, 4.0]), onp.array([2.0, 4.0, 5.0]))
@@ -189,7 +187,6 @@ def ttest_ind(a: ArrayLike, b: ArrayLike, *, axis: int | None = 0, equal_var: bo
     Args:
       a, b: real numbers of one shape but for the axis; integers become floats.
       equal_var: whether the variances are taken to be equal; if not, this is Welch's test.
-
     Returns: SignificanceResult(statistic, pvalue), of the shape of the arguments without the axis.
 
     >>> t, p = scipy.stats.ttest_ind(onp.array([1.0, 2.0, 4.0]), onp.array([3.0, 5.0, 6.0]))

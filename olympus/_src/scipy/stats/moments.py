@@ -76,7 +76,6 @@ def moment(a: ArrayLike, order: int = 1, axis: int | None = 0, nan_policy: str =
     Args:
       order: the power, an integer >= 0. (SciPy also takes several.)
       center: from where distances are; None is the mean.
-
     Returns: Floats of the shape of a without the axis.
 
     >>> print(scipy.stats.moment(onp.array([1.0, 2.0, 3.0, 6.0]), 3))
@@ -204,7 +203,6 @@ def entropy(pk: ArrayLike, qk: ArrayLike | None = None, base: ArrayLike | None =
       qk: others, that broadcast with them; None is for the entropy -sum(p log(p)), otherwise the
         result is sum(p log(p/q)).
       base: of the logarithm; None is e.
-
     Returns: Floats of the shape of the arguments without the axis.
 
     >>> print(scipy.stats.entropy(onp.array([1, 1, 2]), base=2.0))
@@ -231,7 +229,6 @@ def iqr(x: ArrayLike, axis: int | None = None, rng: tuple[float, float] = (25, 7
       scale: the divisor of the result. (SciPy's "normal" is 1.3489795.)
       interpolation: between numbers, as `method` of `olympus.numpy.quantile`.
       keepdims: whether the axis stays, with one element.
-
     Returns: Floats of the shape of x without the axis.
 
     >>> print(scipy.stats.iqr(onp.arange(9.0)))
@@ -282,7 +279,6 @@ def describe(a: ArrayLike, axis: int | None = 0, ddof: int = 1, bias: bool = Tru
     Args:
       ddof: subtracted from the count for the variance.
       bias: False corrects skewness and kurtosis for the size of the sample.
-
     Returns: DescribeResult(nobs, minmax, mean, variance, skewness, kurtosis): arrays of the shape
       of a without the axis; `nobs` is an integer and `minmax` a pair.
 

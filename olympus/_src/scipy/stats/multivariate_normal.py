@@ -39,7 +39,6 @@ def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: bool |
       allow_singular: whether the matrix may have less than full rank: then the density is that on
         the subspace where there is one, and 0 elsewhere, by the eigenvalues. Otherwise the result
         for such a matrix is NaN.
-
     Returns: Floats of the shape of x without its last axis, broadcast with the others; of the shape
       of x where `mean` is a number.
 
@@ -94,7 +93,6 @@ def pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:
       x: float[..., n], vectors; integers become floats.
       mean: float[..., n], or a number for all of them.
       cov: float[..., n, n], covariance matrices; or a number.
-
     Returns: Floats >= 0 of the shape of x without its last axis, broadcast with the others.
 
     >>> print(f'{multivariate_normal.pdf(onp.zeros(2), onp.zeros(2), onp.eye(2)):.4f}')

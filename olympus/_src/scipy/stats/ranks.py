@@ -91,7 +91,6 @@ def mode(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate",
       nan_policy: "propagate" takes NaN for a value like others, "omit" leaves it out. (SciPy's
         "raise" is refused: a compiled program cannot raise. JAX has "propagate" only.)
       keepdims: whether the axis stays, with one element.
-
     Returns: ModeResult(mode, count): the values, of the dtype of a, and how often they came,
       integers; without elements NaN and 0.0.
 
@@ -143,7 +142,6 @@ def rankdata(a: ArrayLike, method: str = "average", *, axis: int | None = None,
         in the order of the array.
       axis: along which; None ranks all elements, and the result is flat.
       nan_policy: "propagate", all ranks beside a NaN are NaN; "omit", only its own.
-
     Returns: Floats of the default dtype, as in JAX (SciPy's are integers for some methods), of the
       shape of a.
 
@@ -178,7 +176,6 @@ def sem(a: ArrayLike, axis: int | None = 0, ddof: int = 1, nan_policy: str = "pr
       ddof: subtracted from the count for the standard deviation.
       nan_policy: "propagate", or "omit" to leave NaN out.
       keepdims: whether the axis stays, with one element.
-
     Returns: Floats of the shape of a without the axis; NaN for no more than `ddof` numbers.
 
     >>> print(f'{scipy.stats.sem(onp.array([1.0, 2.0, 5.0])):.3f}')
