@@ -125,11 +125,11 @@ def _put_leaf(tree: PyTree, x: PyTree, index: int, target: _Target, donate: bool
         return aval.raise_val(*[_put_leaf(tree, part, index, target, donate, copy)
                                 for part in aval.lower_val(x)])
     if layout is not None:
-        found = _put_leaf(tree, x, index, target._replace(layout=None), donate, copy)
-        if isinstance(found, Tracer):
-            return lay_out("device_put", found, layout)
-        layout.check_compatible_aval(found.shape)
-        return relaid(found, demanded_layout(layout))
+        moved = _put_leaf(tree, x, index, target._replace(layout=None), donate, copy)
+        if isinstance(moved, Tracer):
+            return lay_out("device_put", moved, layout)
+        layout.check_compatible_aval(moved.shape)
+        return relaid(moved, demanded_layout(layout))
     if parts is not None:
         return _sharded(x, parts, donate, copy)
     if isinstance(x, Tracer):

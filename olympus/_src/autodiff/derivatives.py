@@ -850,9 +850,9 @@ def linear_transpose(fun: Callable[..., PyTree], *primals: PyTree,
     out_avals, out_tree = closed.out_avals, flat.out_tree
     # A map between integers and floats rounds, and one of bools has no addition: not linear.
     kinds = {"b": "bool", "i": "integer", "u": "integer", "f": "inexact", "c": "inexact"}
-    found = {kinds.get(dtypes.scalar_kind(a.dtype), "other") if a.is_array else "inexact"
-             for a in (*avals, *out_avals)}
-    if len(found) > 1 or found & {"bool", "other"}:
+    other_kinds = {kinds.get(dtypes.scalar_kind(a.dtype), "other") if a.is_array else "inexact"
+                   for a in (*avals, *out_avals)}
+    if len(other_kinds) > 1 or other_kinds & {"bool", "other"}:
         raise TypeError("linear_transpose: linear_transpose only supports functions of arguments "
                         "and results that are all floating or complex, or all integers; "
                         f"{name_of(fun)} maps {', '.join(map(str, avals))} to "

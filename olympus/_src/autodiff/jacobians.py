@@ -203,8 +203,8 @@ def _jacobian_columns(lin: Linearized) -> Blocks:
     outs, dims = batch_flat(
         under("vmap", lambda *ts: eval_olympuspr(program.olympuspr, program.consts, *ts)),
         Axis(total), units, [0] * len(units)) if total else ([], [])
-    found = iter(zip(outs, dims))
-    return [_blocks_of_column(next(found) if total and active else None, out, lin.avals, total)
+    columns = iter(zip(outs, dims))
+    return [_blocks_of_column(next(columns) if total and active else None, out, lin.avals, total)
             for out, active in zip(lin.out_avals, lin.active_out)]
 
 

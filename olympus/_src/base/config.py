@@ -769,9 +769,9 @@ class Configuration:
     def _find(self, operation: str, name: str) -> Option:
         if not isinstance(name, str):
             raise TypeError(f"{operation}: got {name!r}; the name of an option is required.")
-        found = _options.get(name)
-        if found is not None:
-            return found
+        option = _options.get(name)
+        if option is not None:
+            return option
         near = _difflib.get_close_matches(name, [*_options], n=3, cutoff=0.5)
         # A name without its prefix is the commonest slip.
         near = [f"olympus_{name}"] if f"olympus_{name}" in _options else near

@@ -521,8 +521,8 @@ class Owned:
         # `functools.wraps` copies the attributes of another function.
         if owned is None or owned.owner is None or owned.owner() is not fun:
             owned = fun.__dict__[cls.NAME] = cls(fun)
-        found = owned.memos.get(key)
-        return found if found is not None else owned.memos.setdefault(key, Memo(maxsize))
+        known = owned.memos.get(key)
+        return known if known is not None else owned.memos.setdefault(key, Memo(maxsize))
 
 
 def known_caches() -> list[_Clearable]:

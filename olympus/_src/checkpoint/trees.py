@@ -169,15 +169,15 @@ def _specs(operation: str, tree: PyTreeDef, ts_specs: PyTree) -> list[Spec | Non
 
 def _array_specs(arrays_path: Path, ids: Sequence[int], specs: Sequence[Spec | None],
                  arrays: Sequence[DuckTypedArray] | None, process: int | None) -> list[Spec]:
-    found = []
+    all_specs = []
     for i, (number, given) in enumerate(zip(ids, specs, strict=True)):
         x = None if arrays is None else arrays[i]
         own = store.get_tensorstore_spec(arrays_path / str(number), process_idx=process, arr=x)
         merged = store.merge_nested_ts_specs(own, given)
         place = own["kvstore"]["base"]["path"]
         store.verify_tensorstore_spec(merged, x, place, True, x is not None)
-        found.append(merged)
-    return found
+        all_specs.append(merged)
+    return all_specs
 
 
 def _combine(arrays_path: Path) -> None:

@@ -187,11 +187,11 @@ class LinearCall(HasBodies):
         f_consts, t_consts, res, lin = cut(args, num_callee_consts, num_transpose_consts, num_res)
         # The programs and their consts change places: the transpose of the transpose is the
         # original.
-        found = self.bind(*t_consts, *f_consts, *res, *map(instantiate, cts), callee=transpose,
-                          transpose=callee, num_callee_consts=num_transpose_consts,
-                          num_transpose_consts=num_callee_consts, num_res=num_res)
+        cotangents = self.bind(*t_consts, *f_consts, *res, *map(instantiate, cts), callee=transpose,
+                               transpose=callee, num_callee_consts=num_transpose_consts,
+                               num_transpose_consts=num_callee_consts, num_res=num_res)
         return [None] * (len(args) - len(lin)) + [
-            ct if type(a) is Linear else None for a, ct in zip(lin, found, strict=True)]
+            ct if type(a) is Linear else None for a, ct in zip(lin, cotangents, strict=True)]
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
              callee: ClosedOlympuspr, transpose: ClosedOlympuspr, num_callee_consts: int,

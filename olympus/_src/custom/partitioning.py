@@ -155,13 +155,13 @@ class Parts:
 
     def _tilings(self, tree: PyTreeDef, shardings: object, arrays: Sequence[lib.WholeArray]
                  ) -> list[Any]:
-        found = tree.flatten_up_to(shardings)
-        for sharding in found:
+        by_leaf = tree.flatten_up_to(shardings)
+        for sharding in by_leaf:
             if not isinstance(sharding, lib.Sharding):
                 raise ValueError(f"custom_partitioning: partition of {self.partitioner.name} "
                                  f"returned {sharding!r}; Custom Partitioning rules must return "
                                  "Sharding.")
-        return [s._to_xla_hlo_sharding(len(x.shape)) for s, x in zip(found, arrays, strict=True)]
+        return [s._to_xla_hlo_sharding(len(x.shape)) for s, x in zip(by_leaf, arrays, strict=True)]
 
 
 def _part_type(x: lib.WholeArray, tiling: object) -> ShapedArray:

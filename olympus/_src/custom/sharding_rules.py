@@ -177,7 +177,7 @@ def parse_rule(rule: str, **options: Any) -> SdyShardingRule:
 
 
 def _parse_mapping(text: str, rule: str) -> ArrayMapping:
-    found: list[Any] = []
+    factors: list[Any] = []
     inner: list[str] | None = None
     for token in _TOKENS.findall(text):
         if token == "(":
@@ -190,21 +190,21 @@ def _parse_mapping(text: str, rule: str) -> ArrayMapping:
                 raise ValueError(f"Brackets are not balanced in rule: '{rule}'.")
             if len(inner) < 2:
                 raise ValueError(f"Brackets should contain at least two factors: {rule!r} given.")
-            found.append(CompoundFactor(*inner))
+            factors.append(CompoundFactor(*inner))
             inner = None
         elif token.startswith(BATCHING):
-            if inner is not None or found:
+            if inner is not None or factors:
                 raise ValueError("Ellipsis can only be used at the beginning of a dimension: "
                                  f"{rule!r} given.")
-            found.append(f"{BATCHING}{int(token[1:] or 0)}")
+            factors.append(f"{BATCHING}{int(token[1:] or 0)}")
         elif not re.fullmatch(r"\w+", token):
             raise ValueError(f"Unknown character '{token}' in the rule {rule!r}.")
         else:
             _check_factor(token)
-            (found if inner is None else inner).append(token)
+            (factors if inner is None else inner).append(token)
     if inner is not None:
         raise ValueError(f"Brackets are not balanced in rule: '{rule}'.")
-    return ArrayMapping(*found)
+    return ArrayMapping(*factors)
 
 
 def rule_attribute(rule: SdyShardingRule, operands: Sequence[Sequence[int]],

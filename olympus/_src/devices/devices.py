@@ -151,12 +151,12 @@ def client(platform: str | None = None) -> Any:
     """
     try:
         name = default_platform() if platform is None else _ALIASES.get(platform, platform)
-        found = _clients.get(name)
+        known = _clients.get(name)
     except TypeError:
         raise TypeError(f"devices: backend {platform!r} given; the name of a platform is required."
                         ) from None
-    if found is not None:
-        return found
+    if known is not None:
+        return known
     with _lock:
         # Asked again under the lock: another thread may have made it since.
         if name not in _clients:

@@ -383,13 +383,13 @@ def serial(*layers: Layer) -> Layer:
         params = []
         for init, _ in layers:
             key, own = split(key)
-            input_shape, found = init(own, input_shape)
-            params.append(found)
+            input_shape, own_params = init(own, input_shape)
+            params.append(own_params)
         return input_shape, params
 
     def apply_fn(params: Any, inputs: Array, **kwargs: object) -> Array:
-        for (_, apply), found, key in zip(layers, params, _split_keys(kwargs, len(layers))):
-            inputs = apply(found, inputs, rng=key, **kwargs)
+        for (_, apply), own_params, key in zip(layers, params, _split_keys(kwargs, len(layers))):
+            inputs = apply(own_params, inputs, rng=key, **kwargs)
         return inputs
 
     return init_fn, apply_fn

@@ -172,8 +172,8 @@ def _linked(b: Builder, exported: ExportedProgram) -> Linked:
     module = b.module
     sizes = tuple([a.shape for a in b.avals_in]) if exported._dimensions.variables else ()
     key = id(exported), sizes
-    found = module.imported.get(key)
-    if found is None:
+    imported = module.imported.get(key)
+    if imported is None:
         taken = read_module(exported.mlir_module_serialized)
         deep = levels(taken)
         if len(exported.platforms) == 1:    # else calls of other platforms are in it, too
@@ -181,9 +181,9 @@ def _linked(b: Builder, exported: ExportedProgram) -> Linked:
         linked = link(module.module, module.symbols.new, taken,
                       f"call_exported_{exported.fun_name}")
         # The export stays, so that no other one gets its id.
-        found = module.imported[key] = linked, exported, deep
-    module.nest.reach(b.eqn, found[2])
-    return found[0]
+        imported = module.imported[key] = linked, exported, deep
+    module.nest.reach(b.eqn, imported[2])
+    return imported[0]
 
 
 def _note_foreign(b: Builder, exported: ExportedProgram, module: IrModule) -> None:

@@ -305,10 +305,10 @@ def export(fun_jit: Callable[..., PyTree], *, platforms: Sequence[str] | None = 
 def _check_scopes(name: str, *specs: object) -> None:
     """ValueError unless all symbolic sizes belong to one scope."""
     leaves, tree = tree_flatten(specs)
-    found = [(i, d) for i, x in enumerate(leaves) for d in getattr(x, "shape", ())
-             if isinstance(d, Dimension)]
-    for i, d in found[1:]:
-        first, other = found[0]
+    symbolic_sizes = [(i, d) for i, x in enumerate(leaves) for d in getattr(x, "shape", ())
+                      if isinstance(d, Dimension)]
+    for i, d in symbolic_sizes[1:]:
+        first, other = symbolic_sizes[0]
         if d.scope is not other.scope:
             raise ValueError(
                 f"Invalid mixing of symbolic scopes when exporting {name}.\nExpected current (from "

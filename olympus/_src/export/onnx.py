@@ -367,15 +367,15 @@ class _Converter(Elementwise):
             raise refuse(op, f"of the bits of {element_of(x)}")
         given, element = self.wide(x), element_of(x)
         if element not in FLOATS and name in ("add", "multiply"):
-            found = self._whole(op, name, given, element, shape_of(x), axes)
+            out = self._whole(op, name, given, element, shape_of(x), axes)
         else:
-            found = self.add(_REDUCTIONS[name], given, self.graph.ints(axes), keepdims=0,
-                             noop_with_empty_axes=1)
+            out = self.add(_REDUCTIONS[name], given, self.graph.ints(axes), keepdims=0,
+                           noop_with_empty_axes=1)
         if element in FLOATS and name in ("maximum", "minimum"):
-            found = self._or_nan(found, self._any_nan(x, axes), x)
+            out = self._or_nan(out, self._any_nan(x, axes), x)
         if not self._is_identity(init, name):
-            found = self.add(BINARY[name], found, self.wide(init))
-        return self.narrow(found, x)
+            out = self.add(BINARY[name], out, self.wide(init))
+        return self.narrow(out, x)
 
     def _any_nan(self, x: IrValue, axes: Sequence[int]) -> str:
         """Whether there is NaN along axes: ONNX Runtime's extrema skip it."""

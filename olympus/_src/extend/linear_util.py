@@ -235,16 +235,16 @@ def cache(call: Callable[..., R], *, explain: Callable[..., object] | None = Non
     @functools.wraps(call)
     def cached(fun: WrappedFun, *args: PyTree) -> R:
         key = fun, *args
-        found = memo.get(key)
-        if found is None:
+        known = memo.get(key)
+        if known is None:
             if explain is not None:
                 explain(fun, *args)
             out = call(fun, *args)
             # Filled by the call. An equal function is not run: its own are filled from these.
-            found = memo[key] = out, fun.stores
+            known = memo[key] = out, fun.stores
         else:
-            fun.populate_stores(found[1])
-        return found[0]
+            fun.populate_stores(known[1])
+        return known[0]
 
     cached.cache_clear = memo.cache_clear
     return cached

@@ -152,11 +152,11 @@ class LoweringResult(NamedTuple):
 
 def _builder(what: str, ctx: Builder | ModuleContext) -> Builder:
     """What the lowering rule is given that runs now."""
-    found = ctx if isinstance(ctx, Builder) else getattr(ctx, "by_others", None)
-    if not isinstance(found, Builder):
+    builder = ctx if isinstance(ctx, Builder) else getattr(ctx, "by_others", None)
+    if not isinstance(builder, Builder):
         raise TypeError(f"{what}: ctx of type {type(ctx).__name__} given; the ctx that a lowering "
                         "rule receives, or its module_context, is required.")
-    return found
+    return builder
 
 
 def _refuse(what: str, options: dict[str, object]) -> None:

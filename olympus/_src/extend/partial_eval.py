@@ -79,10 +79,10 @@ def trace_to_olympuspr_nounits(fun: WrappedFun, pvals: Sequence[PartialVal],
     { lambda ; a:f32[]. let b:f32[] = mul 2.0:f32[] a in (b,) } [4.0, None]
     """
     unknown = [not p.is_known() for p in pvals]
-    closed, outs, found = record_unknown(fun.call_wrapped, [
+    closed, outs, out_unknown = record_unknown(fun.call_wrapped, [
         p[0] if u else p[1] for p, u in zip(pvals, unknown, strict=True)], unknown, instantiate)
     return closed.olympuspr, [PartialVal.unknown(typeof(x)) if u else PartialVal.known(x)
-                              for x, u in zip(outs, found, strict=True)], closed.consts
+                              for x, u in zip(outs, out_unknown, strict=True)], closed.consts
 
 
 def trace_to_olympuspr_dynamic(fun: WrappedFun, in_avals: Sequence[Aval], *,

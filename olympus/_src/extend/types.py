@@ -570,11 +570,11 @@ def _forward(prim: HiPrim, rule: str, primals: Sequence[Value], tangents: Sequen
              ) -> tuple[list[Value], PyTree, tuple[bool, ...]]:
     """Results, residuals, and which results have a tangent, by `vjp_fwd` or `lin`."""
     nonzero = prim.in_tree.unflatten([type(t) is not Zero for t in tangents])
-    found = getattr(prim, rule)(tuple(nonzero), *prim.in_tree.unflatten(primals))
-    if not isinstance(found, (tuple, list)) or not 2 <= len(found) <= 3:
-        raise TypeError(f"{type(prim).__name__}.{rule}: {clipped(found)} returned; (results, "
+    returned = getattr(prim, rule)(tuple(nonzero), *prim.in_tree.unflatten(primals))
+    if not isinstance(returned, (tuple, list)) or not 2 <= len(returned) <= 3:
+        raise TypeError(f"{type(prim).__name__}.{rule}: {clipped(returned)} returned; (results, "
                         "residuals) is required, or these and which results have a tangent.")
-    out, res, *flags = found
+    out, res, *flags = returned
     outs = prim._flat(prim.out_tree, out, rule)
     on = broadcast_prefix(flags[0], prim.out_aval) if flags else [True] * len(outs)
     return ([_checked(prim, rule, i, x, a)

@@ -42,7 +42,7 @@ def _group_by_group(b: Builder, lhs: IrValue, rhs: IrValue, groups: int, batches
     avals, out, count = b.avals_in, b.avals_out[0], groups * batches    # one of them is 1
     at = spec.lhs_spec[1] if definitely_equal(batches, 1) else spec.lhs_spec[0]
 
-    def one(i: Array, lhs: Array, rhs: Array, found: Array) -> Array:
+    def one(i: Array, lhs: Array, rhs: Array, filled: Array) -> Array:
         def part(x: Array, axis: int) -> Array:
             size = floor_div(typeof(x).shape[axis], count)
             return dynamic_slice_in_dim(x, mul(i, size), size, axis)
@@ -50,7 +50,7 @@ def _group_by_group(b: Builder, lhs: IrValue, rhs: IrValue, groups: int, batches
         group = conv_general_dilated_p.bind(part(lhs, at), part(rhs, spec.rhs_spec[0]),
                                             feature_group_count=1, batch_group_count=1, **params)
         axis = spec.out_spec[1]
-        return dynamic_update_slice_in_dim(found, group, mul(i, typeof(group).shape[axis]), axis)
+        return dynamic_update_slice_in_dim(filled, group, mul(i, typeof(group).shape[axis]), axis)
 
     def step(i: IrValue, values: Sequence[IrValue]) -> list[IrValue]:
         return b.traced(one, [i, lhs, rhs, *values], [make_aval((), dtypes.as_dtype("int32")),
@@ -364,11 +364,11 @@ def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
     order = [c for c in dimension_numbers[1] if c not in "OI"]
     for spec, (first, second) in zip(dimension_numbers, ("NC", "OI", "NC"), strict=True):
         if not isinstance(spec, str):
-            found = canonical_axes(sequence(spec, "conv", "dimension_numbers"), rank, "conv")
-            if len(found) != rank:
+            axes = canonical_axes(sequence(spec, "conv", "dimension_numbers"), rank, "conv")
+            if len(axes) != rank:
                 raise ValueError(f"conv: dimension_numbers {dimension_numbers!r} given for rank "
                                  f"{rank}; each of {rank} axes is required once.")
-            specs.append(found)
+            specs.append(axes)
             continue
         spatial = [c for c in spec if c not in (first, second)]
         if (len(spec) != rank or len(set(spec)) != rank or sorted(spatial) != sorted(order)

@@ -20,14 +20,14 @@ def part_types(aval: Aval) -> list[ShapedArray]:
 
 def parts_of(values: Sequence[Value]) -> list[Value]:
     """The parts of values, in a row."""
-    found: list[Value] = []
+    parts: list[Value] = []
     for x in values:
         aval = typeof(x)
         if aval.is_high:
-            found += _lowered(aval, x)
+            parts += _lowered(aval, x)
         else:
-            found.append(x)
-    return found
+            parts.append(x)
+    return parts
 
 
 def _lowered(aval: Aval, x: object) -> list[Value]:

@@ -402,8 +402,8 @@ class Ranked(Primitive):
         axis = typeof(x).ndim - 1
         order = sort((x, broadcasted_iota(INT32, typeof(x).shape, axis)), axis)[1]
         places = [take_along(order, at, axis) for at in _with_next(x, ranks)]
-        outs, found = [[take_along(v, at, axis) for at in places] for v in (x, tangents[0])]
-        return outs, [*found]
+        outs, slopes = [[take_along(v, at, axis) for at in places] for v in (x, tangents[0])]
+        return outs, [*slopes]
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None]
              ) -> tuple[list[Array], list[int | None]]:

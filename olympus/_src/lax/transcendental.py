@@ -467,7 +467,7 @@ class Atan2(Elementwise):
         subnormal = lt(arithmetic.min(*sizes), normal)
         small = lt(arithmetic.max(*sizes), 2 * most - power << digits)
         added = add(mul(in_dtype(small, of), power - least_power << digits), least_power << digits)
-        found = []
+        results = []
         for v, i, size in zip((y, x), given, sizes, strict=True):
             # An integer as a number is the subnormal number of its bits times 2**power.
             digits_of = arithmetic.sub(bitcast_convert_type_p.bind(
@@ -476,9 +476,9 @@ class Atan2(Elementwise):
                            select(lt(size, arithmetic.sub(2 * most << digits, added)),
                                   add(size, added), size))
             sign_of = bitwise_and(i, int(np.iinfo(of).min))
-            found.append(select(subnormal, bitcast_convert_type_p.bind(
+            results.append(select(subnormal, bitcast_convert_type_p.bind(
                 bitwise_or(large, sign_of), new_dtype=dtype), v))
-        return found
+        return results
 
 
 def _powers_that_square(dtype: DType) -> tuple[int, int]:

@@ -177,16 +177,16 @@ def mapped_by(prim: ShardMap, what: str, fun: Callable[..., PyTree], mesh: objec
 
 def _mapped_axes(args: tuple) -> set[Hashable]:
     """The explicit axes of a mesh along which vmaps around map over arguments."""
-    found: set[Any] = set()
+    axes: set[Any] = set()
     x: Any
     for x in tree_flatten(args)[0]:
         # Tracers are nested as transformations are; each vmap's tracer knows its own axis.
         while type(x) in (BatchTracer, JVPTracer):
             outer = x._val if type(x) is BatchTracer else x._primal
             if type(x) is BatchTracer and typeof(outer).explicit:
-                found.update(axes_of(typeof(outer).sharding.spec[x._dim]))
+                axes.update(axes_of(typeof(outer).sharding.spec[x._dim]))
             x = outer
-    return found
+    return axes
 
 
 def _manual_axes(what: str, mesh: object, axis_names: object, check: bool, mapped: set[Hashable]
@@ -316,7 +316,7 @@ class _Application:
         if isinstance(mesh, Mesh):
             return mesh
         around = current_mesh()
-        found: list[Any] = [around] if around is not None else []
+        meshes: list[Any] = [around] if around is not None else []
         for x in arrays:
             if type(sharding := getattr(x, "sharding", None)) is NamedSharding:
                 if sharding.mesh.shape_tuple != mesh.shape_tuple:
@@ -324,13 +324,13 @@ class _Application:
                         f"{self.what}: Mesh shape of the input {typeof(x)}, "
                         f"{sharding.mesh.shape_tuple}, does not match the mesh shape passed to "
                         f"shard_map, {mesh.shape_tuple}; use olympus.device_put on the argument.")
-                found.append(sharding.mesh)
-        if not found:
+                meshes.append(sharding.mesh)
+        if not meshes:
             raise ValueError(
                 f"{self.what}: mesh {mesh} names no devices, and no argument does; Please pass "
                 "`olympus.Array`s with a `NamedSharding` as input to `shard_map` when passing "
                 "`AbstractMesh` to the mesh argument.")
-        return found[-1]
+        return meshes[-1]
 
     def _body(self, leaves: Sequence[object], tree: PyTreeDef, given: Sequence[bool]
               ) -> tuple[Derived, PyTreeDef]:

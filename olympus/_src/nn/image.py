@@ -62,12 +62,12 @@ _RESIZE_METHODS = {alias: m for m in ResizeMethod for name in [m.name.lower().re
 
 
 def _resize_method(name: str, method: Any) -> ResizeMethod:
-    found = method if isinstance(method, ResizeMethod) else (
+    resize_method = method if isinstance(method, ResizeMethod) else (
         _RESIZE_METHODS.get(method) if isinstance(method, str) else None)
-    if found is None:
+    if resize_method is None:
         raise ValueError(f"{name}: method {method!r} given; a ResizeMethod or one of "
                          f"{', '.join(map(repr, _RESIZE_METHODS))} is required.")
-    return found
+    return resize_method
 
 
 @fused(static=("shape", "dims", "method", "antialias", "precision"))

@@ -209,15 +209,15 @@ def _layers(x: ArrayLike, h_0: ArrayLike, c_0: ArrayLike, parts: Parts, seq_leng
     _check_arguments(y, h, c, lengths, (input_size, hidden_size, num_layers, directions), dropout)
     h_n, c_n = [], []
     for layer in range(num_layers):
-        found = []
+        outs = []
         for direction in range(directions):
             i = layer * directions + direction
             out, h_i, c_i = _run_layer(y, h[i], c[i], _Layer(*[part[i] for part in parts]), lengths,
                                        direction == 1, precision)
-            found.append(out)
+            outs.append(out)
             h_n.append(h_i)
             c_n.append(c_i)
-        y = concatenate(found, axis=-1)
+        y = concatenate(outs, axis=-1)
     return y, stack(h_n), stack(c_n)
 
 

@@ -67,13 +67,13 @@ def _contraction_order(inputs: tuple[str, ...], output: str, shapes: tuple, opti
     """The order of contractions: (operands to take, labels of their result)."""
     key = (inputs, output, shapes, optimize)
     try:
-        found = _plans.get(key)
+        plan = _plans.get(key)
     except TypeError:
         raise TypeError(f"einsum: optimize {optimize!r} given; a bool, the name of a strategy or "
                         "a path is required.") from None
-    if found is None:
-        found = _plans[key] = _make_plan(inputs, output, shapes, optimize)
-    return found
+    if plan is None:
+        plan = _plans[key] = _make_plan(inputs, output, shapes, optimize)
+    return plan
 
 
 def _contraction_path(equation: str, shapes: Sequence[Sequence[int]],
@@ -232,13 +232,13 @@ def _einsum(operands: tuple[Array, ...], *, inputs: tuple[str, ...], output: str
         terms = [t for i, t in enumerate(terms) if i not in taken]
         rest = set("".join([t[0] for t in terms])) | set(labels)
         if len(parts) == 1:
-            found = _single(*parts[0], labels, dtype)
+            term = _single(*parts[0], labels, dtype)
         else:
-            found = _contract_pair(parts[0], parts[1], labels, rest, precision, dtype, preferred,
-                                   dot, out_sharding)
-        terms.append((labels, found))
-    found = terms[0][1]
-    return convert(found, dtype, weak) if preferred is None else convert(found, preferred)
+            term = _contract_pair(parts[0], parts[1], labels, rest, precision, dtype, preferred,
+                                  dot, out_sharding)
+        terms.append((labels, term))
+    term = terms[0][1]
+    return convert(term, dtype, weak) if preferred is None else convert(term, preferred)
 
 
 def _path(how: list[Any]) -> list[Any]:

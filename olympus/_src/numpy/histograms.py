@@ -298,14 +298,14 @@ def _cells(x: Array, edges: list[Any], limits: list[tuple[Array, Array] | None],
     dtype = dtypes.to_inexact_dtype(weights.dtype) if weights is not None else (
         dtypes.default_int() if compatible.value and not density else dtypes.default_float())
     flat = where(outside, prod(sizes), flat)
-    found = reshape(_weighted_counts(flat, weights, prod(sizes), dtype), tuple(sizes))
+    out = reshape(_weighted_counts(flat, weights, prod(sizes), dtype), tuple(sizes))
     if density:
-        total = reductions.sum(found)
+        total = reductions.sum(out)
         for i, e in enumerate(edges):
-            found = divide(found, reshape(diff(e), (*(1,) * i, sizes[i],
-                                                    *(1,) * (len(sizes) - i - 1))))
-        found = divide(found, total)
-    return found, edges
+            out = divide(out, reshape(diff(e), (*(1,) * i, sizes[i],
+                                                *(1,) * (len(sizes) - i - 1))))
+        out = divide(out, total)
+    return out, edges
 
 
 @named

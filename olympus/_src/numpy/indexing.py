@@ -71,10 +71,10 @@ _hows: Memo = Memo(1024)
 def _how(mode: GatherScatterMode, unique: bool, is_sorted: bool, fill: Any, wrap: bool,
          op: str) -> How:
     key = (mode, bool(unique), bool(is_sorted), type(fill), repr(fill), bool(wrap), op)
-    found = _hows.get(key)
-    if found is None:
-        found = _hows[key] = How(mode, bool(unique), bool(is_sorted), fill, bool(wrap), op)
-    return found
+    known = _hows.get(key)
+    if known is None:
+        known = _hows[key] = How(mode, bool(unique), bool(is_sorted), fill, bool(wrap), op)
+    return known
 
 
 # Reading -----------------------------------------------------------------------------------------
@@ -393,24 +393,25 @@ def write(op: str, x: ArrayLike, index: object, values: object, *,
     x = promote.plain(promote.operand(name, x))
     values = promote.operand(name, asarray(values) if is_sequence(values) else values, 1)
     if op in _ARITHMETIC and dtypes.is_bool(x.dtype):
-        found = write(op, _as_number(name, x, values), index, values,
-                      indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
-                      mode=None if strict else mode, out_sharding=out_sharding,
-                      wrap_negative_indices=wrap_negative_indices)
-        return promote.convert(found, x.dtype)
+        written = write(op, _as_number(name, x, values), index, values,
+                        indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
+                        mode=None if strict else mode, out_sharding=out_sharding,
+                        wrap_negative_indices=wrap_negative_indices)
+        return promote.convert(written, x.dtype)
     how = _how(mode, unique_indices, indices_are_sorted, None, wrap_negative_indices, op)
     masked = masked_index(x.shape, index)
     if masked is not None and masked.layout.takes(typeof(values).shape):
-        found = constrain(name, _write_at_mask(name, x, masked, values, how, strict), out_sharding)
-        return found if not x.aval.weak_type else promote.convert(found, x.dtype, True)
+        written = constrain(name, _write_at_mask(name, x, masked, values, how, strict),
+                            out_sharding)
+        return written if not x.aval.weak_type else promote.convert(written, x.dtype, True)
     plan, operands, outside = parse(x.shape, index, wrap_negative_indices,
                                     strict and wrap_negative_indices)
     values = fit_values(name, x.aval, values, plan.out_shape)
     if outside and mode is FILL:
         return constrain(name, x, out_sharding)
-    found = settled(name, functools.partial(_write, plan=plan, how=how), out_sharding, x, values,
-                    *operands)
-    return found if not x.aval.weak_type else promote.convert(found, x.dtype, True)
+    written = settled(name, functools.partial(_write, plan=plan, how=how), out_sharding, x, values,
+                      *operands)
+    return written if not x.aval.weak_type else promote.convert(written, x.dtype, True)
 
 
 def _as_number(name: str, x: Array, values: object) -> Array:

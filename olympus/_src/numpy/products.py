@@ -321,19 +321,19 @@ def cross(a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: i
     zero = literal(0, x.dtype)
 
     def parts(z: Array) -> Sequence[Array]:
-        found = [lax_shape.squeeze(slicing.slice_in_dim(z, i, i + 1, axis=z.ndim - 1),
-                                   (z.ndim - 1,))
-                 for i in range(static_int(z.shape[-1], "cross", "size"))]
-        return [broadcast_to(p, shape) for p in found] + [
-            broadcast_to(zero, shape)] * (3 - len(found))
+        rows = [lax_shape.squeeze(slicing.slice_in_dim(z, i, i + 1, axis=z.ndim - 1),
+                                  (z.ndim - 1,))
+                for i in range(static_int(z.shape[-1], "cross", "size"))]
+        return [broadcast_to(p, shape) for p in rows] + [
+            broadcast_to(zero, shape)] * (3 - len(rows))
 
     flat = definitely_equal(x.shape[-1], 2) and definitely_equal(y.shape[-1], 2)
     (x0, x1, x2), (y0, y1, y2) = parts(x), parts(y)
     last = sub(mul(x0, y1), mul(x1, y0))
     if flat:
         return last
-    found = [sub(mul(x1, y2), mul(x2, y1)), sub(mul(x2, y0), mul(x0, y2)), last]
-    out = slicing.concatenate([lax_shape.expand_dims(p, (len(shape),)) for p in found], len(shape))
+    rows = [sub(mul(x1, y2), mul(x2, y1)), sub(mul(x2, y0), mul(x0, y2)), last]
+    out = slicing.concatenate([lax_shape.expand_dims(p, (len(shape),)) for p in rows], len(shape))
     return lax_shape.move_axis(out, out.ndim - 1, canonical_axis(axisc, out.ndim, "cross"))
 
 

@@ -535,9 +535,9 @@ def percentile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = 
     >>> print(onp.percentile(onp.array([1., 2., 4., 8.]), 50, method="lower"))
     2.0
     """
-    found = _quantiles("percentile", a, q, axis, out, overwrite_input, method, keepdims, weights,
-                       False, 100.0)
-    return constrain("percentile", found, out_sharding)
+    result = _quantiles("percentile", a, q, axis, out, overwrite_input, method, keepdims, weights,
+                        False, 100.0)
+    return constrain("percentile", result, out_sharding)
 
 
 @fused(static=("axis", "out", "overwrite_input", "method", "keepdims"))

@@ -442,11 +442,11 @@ def generator_of(name: str, impl: GeneratorLike, dtype: DTypeLike | None = None)
     if not isinstance(given, str):
         raise TypeError(f"{name}: impl of unrecognized type {type(given).__name__} given; the name "
                         "of a generator is required.")
-    found = GENERATORS.get(given)
-    if found is None:
+    generator = GENERATORS.get(given)
+    if generator is None:
         raise ValueError(f"{name}: impl {asked!r} given; one of {', '.join(map(repr, GENERATORS))} "
                          "is required.")
-    return found
+    return generator
 
 
 def _is_key(x: ArrayLike) -> TypeGuard[Array]:

@@ -151,21 +151,21 @@ def as_dtype(dtype: Any) -> DType:
     if isinstance(getattr(dtype, "dtype", None), ExtendedDType):
         return dtype.dtype
     try:
-        found = np.dtype(dtype)
+        native = np.dtype(dtype)
     except (TypeError, ValueError):
         raise TypeError(f"dtype: {dtype!r} given; data type not understood;\n  a dtype or its name "
                         "is required; pass for example x.dtype.") from None
-    if not found.isnative:
-        found = found.newbyteorder("=")
-    found = _INTERNED.get(found)
-    if found is None:
+    if not native.isnative:
+        native = native.newbyteorder("=")
+    native = _INTERNED.get(native)
+    if native is None:
         wide = np.dtype(dtype).kind in "fc"
         raise TypeError(f"dtype: {np.dtype(dtype)} given;\n  arrays hold only "
                         + ("floats of up to 64 bits; use float64 or complex128." if wide else
                            "numbers, booleans and keys; convert the data to a numeric dtype first."
                            ))
-    _AS_DTYPE[dtype] = found
-    return found
+    _AS_DTYPE[dtype] = native
+    return native
 
 
 def canonical_dtype(dtype: DTypeLike | None) -> DType:
@@ -179,12 +179,12 @@ def canonical_dtype(dtype: DTypeLike | None) -> DType:
         return _CANONICAL[x64][dtype]
     except (KeyError, TypeError):  # TypeError: unhashable, which as_dtype explains
         pass
-    found = as_dtype(dtype)
+    canonical = as_dtype(dtype)
     if not x64:
-        found = _NARROW.get(found, found)
-    if found in _KIND:
-        _CANONICAL[x64][dtype] = found
-    return found
+        canonical = _NARROW.get(canonical, canonical)
+    if canonical in _KIND:
+        _CANONICAL[x64][dtype] = canonical
+    return canonical
 
 
 def canonicalize_dtype(dtype: DTypeLike | None, allow_extended_dtype: bool = False) -> DType:
@@ -530,8 +530,8 @@ def to_real_dtype(dtype: DTypeLike) -> np.dtype:
 
     That of an array is what it is: one made with x64 on may be used while it is off.
     """
-    found = dtype if isinstance(dtype, np.dtype) else canonical_dtype(dtype)
-    return _REAL.get(found, found)
+    whole = dtype if isinstance(dtype, np.dtype) else canonical_dtype(dtype)
+    return _REAL.get(whole, whole)
 
 
 def to_complex_dtype(dtype: DTypeLike) -> np.dtype:
@@ -613,12 +613,12 @@ def promote_types(a: DType, b: DType, weak_a: bool = False, weak_b: bool = False
     (dtype('float16'), False)
     """
     key = (a, b, weak_a, weak_b, config.enable_x64.value, config.numpy_dtype_promotion.value)
-    found = _PROMOTED.get(key)
-    if found is None:
-        found = promote_many(((a, weak_a), (b, weak_b)))
+    promoted = _PROMOTED.get(key)
+    if promoted is None:
+        promoted = promote_many(((a, weak_a), (b, weak_b)))
         if a in _KIND and b in _KIND:
-            _PROMOTED[key] = found
-    return found
+            _PROMOTED[key] = promoted
+    return promoted
 
 
 def promote_many(typed: tuple[Typed, ...], mode: str | None = None) -> Typed:
@@ -644,10 +644,10 @@ def promote_many(typed: tuple[Typed, ...], mode: str | None = None) -> Typed:
     node = _join(nodes, _BOUNDS[rules])
     if node is None:
         raise TypePromotionError(_promotion_message(tuple(pairs), rules))
-    found = _DTYPE[_UNSTAR.get(node, node)]
+    promoted = _DTYPE[_UNSTAR.get(node, node)]
     if all_weak:
-        found = _DTYPE[_WIDEST[_KIND[found]]]
-    return canonical_dtype(found), all_weak or node in _UNSTAR
+        promoted = _DTYPE[_WIDEST[_KIND[promoted]]]
+    return canonical_dtype(promoted), all_weak or node in _UNSTAR
 
 
 def _join(nodes: set[str], bounds: dict[str, frozenset[str]]) -> str | None:

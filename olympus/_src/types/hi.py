@@ -86,14 +86,14 @@ class HiType(AbstractValue):
         """The attribute of a traced value: an `aval_method` or `aval_property` of its type, or
         what the type itself has by this name.
         """
-        found = getattr(type(self), name, None)
-        if isinstance(found, aval_property):
-            return found.fget(tracer)
-        if isinstance(found, aval_method):
-            return functools.partial(found.fun, tracer)
-        found = getattr(self, name, self)
-        if found is not self and not callable(found):
-            return found
+        attribute = getattr(type(self), name, None)
+        if isinstance(attribute, aval_property):
+            return attribute.fget(tracer)
+        if isinstance(attribute, aval_method):
+            return functools.partial(attribute.fun, tracer)
+        attribute = getattr(self, name, self)
+        if attribute is not self and not callable(attribute):
+            return attribute
         if name in _OF_ARRAYS:
             self.__getattr__(name)
         raise AttributeError(f"a traced value of type {self} has no attribute {name!r}; give its "

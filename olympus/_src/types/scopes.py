@@ -235,9 +235,9 @@ class Facts:
         term, k = terms[0]
         if not term.powers:
             return k
-        found = self.least_known.get(terms)
-        if found is not None:
-            return found
+        known = self.least_known.get(terms)
+        if known is not None:
+            return known
         best = -INFINITY
         facts = list(self._bounds_of(term))
         for fact in facts + self.linear.get(term, []):
@@ -417,11 +417,11 @@ class SymbolicScope:
     def range(self, d: DimSize) -> tuple[float, float]:
         """Bounds of a dimension, remembered until another fact is known."""
         known = self.facts.ranges
-        found = known.get(d)
-        if found is None:
+        interval = known.get(d)
+        if interval is None:
             self.facts.learn(d, self)
-            found = known[d] = self.facts.range(d)
-        return found
+            interval = known[d] = self.facts.range(d)
+        return interval
 
     def _range_for_sign(self, d: DimSize) -> tuple[float, float]:
         """Bounds, as tight as needed to know on which side of 0 they are."""

@@ -177,12 +177,12 @@ def canonical_axes(axes: object, ndim: int, what: str = "axis") -> tuple[int, ..
     """
     if axes is None:
         return tuple(range(ndim))
-    found = tuple([axis if type(axis) is int and 0 <= axis < ndim else
-                   canonical_axis(axis, ndim, what) for axis in entries(axes)])
-    if len(set(found)) != len(found):
+    positive = tuple([axis if type(axis) is int and 0 <= axis < ndim else
+                      canonical_axis(axis, ndim, what) for axis in entries(axes)])
+    if len(set(positive)) != len(positive):
         raise ValueError(f"{what}: axes {entries(axes)} of an array of dimension {ndim} given; "
                          "duplicate value in 'axis';\n  name each axis once.")
-    return found
+    return positive
 
 
 def front_axis(axis: object, ndim: int, what: str = "axis") -> int:

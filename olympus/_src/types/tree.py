@@ -448,11 +448,11 @@ def tree_transpose(
     for treedef in (outer_treedef, inner_treedef):
         if treedef is not None and not isinstance(treedef, PyTreeDef):
             raise _not_a_treedef(what, treedef)
-    leaves, found = tree_flatten(pytree_to_transpose)
+    leaves, tree = tree_flatten(pytree_to_transpose)
     if inner_treedef is None:
         inner_treedef = _first_inner(what, outer_treedef, pytree_to_transpose)
     required = outer_treedef.compose(inner_treedef)
-    alike = found == required or (compatible.value and found.num_leaves == required.num_leaves)
+    alike = tree == required or (compatible.value and tree.num_leaves == required.num_leaves)
     if not alike:
         raise _cannot_transpose(explain_mismatch(required, pytree_to_transpose))
     size = inner_treedef.num_leaves

@@ -83,8 +83,8 @@ def memory_rights(capsule: object) -> str | None:
 def call_platform(name: str) -> str | None:
     """Return "cpu", "gpu", "rocm" or "tpu" for any of a platform's names; None for no platform."""
     lower = name.lower()
-    found = _NAMED_OTHERWISE.get(lower, lower)
-    return found if found in _PLATFORMS else None
+    platform_name = _NAMED_OTHERWISE.get(lower, lower)
+    return platform_name if platform_name in _PLATFORMS else None
 
 
 def registered_calls(name: str) -> Mapping[str, Mapping[int, Handlers]]:

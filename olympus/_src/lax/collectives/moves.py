@@ -183,8 +183,8 @@ class ReduceScatter(Move):
             **b.group_attributes(axis_name, axis_index_groups)}, [b.type(aval)], regions=1)
         b.region(op, 0, [b.type(scalar)] * 2,
                  lambda p, q: [b.op("stablehlo.add", [p, q], None, scalar)])
-        found = op.result if aval is out else b.convert(op.result, out)
-        return b.op("stablehlo.reshape", [found])
+        gathered = op.result if aval is out else b.convert(op.result, out)
+        return b.op("stablehlo.reshape", [gathered])
 
     def transpose(self, ct: Array, x: Linear, **params: Hashable) -> list[Array | None]:
         return [all_gather_p.bind(ct, **params)]
@@ -396,8 +396,8 @@ def _map_leaves(what: str, x: T, axis_name: Hashable, groups: Sequence[Sequence[
                 fun: Callable[[Array, Names, Groups | None], Array]) -> T:
     """`fun(leaf, names, groups)` for each leaf; no names leave the leaves as they are."""
     names = axis_names(what, axis_name)
-    found = check_groups(what, groups, names)
-    return tree_map(lambda leaf: fun(leaf, names, found), x) if names else x
+    groups_by_position = check_groups(what, groups, names)
+    return tree_map(lambda leaf: fun(leaf, names, groups_by_position), x) if names else x
 
 
 def all_gather(x: T, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups = None,
@@ -626,8 +626,8 @@ def pshuffle(x: T, axis_name: AxisName, perm: Sequence[int]) -> T:
     Array([2, 0, 1], dtype=int32)
     """
     size = prod(sizes_of(axis_names("pshuffle", axis_name)))
-    found = positions("pshuffle", perm, "perm")
-    if sorted(found) != list(range(size)):
+    sources = positions("pshuffle", perm, "perm")
+    if sorted(sources) != list(range(size)):
         raise ValueError(f"pshuffle: `perm` does not represent a permutation: {perm}; each "
                          f"position in [0, {size}) once is required.")
-    return ppermute(x, axis_name, [(src, dst) for dst, src in enumerate(found)])
+    return ppermute(x, axis_name, [(src, dst) for dst, src in enumerate(sources)])

@@ -190,8 +190,8 @@ def _received(operand: Array, output: Array, indices: Sequence[ArrayLike], membe
     row = clamp(dtype.type(0), row, dtype.type(shape[1] - 1))
     source = add(mul(chosen(members), np.int32(shape[1])),
                  convert_element_type(row, np.int32))
-    found = take_rows(reshape(operand, (shape[0] * shape[1], *shape[2:])), source)
-    return _select(reduce_or(hit, (1,)), reshape(found, typeof(output).shape), output)
+    rows = take_rows(reshape(operand, (shape[0] * shape[1], *shape[2:])), source)
+    return _select(reduce_or(hit, (1,)), reshape(rows, typeof(output).shape), output)
 
 
 def _by_gathering(operand: ArrayLike, output: ArrayLike, *indices: ArrayLike, names: Names,

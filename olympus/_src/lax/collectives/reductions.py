@@ -130,8 +130,8 @@ class Extremum(Reduction):
         key = b.op("stablehlo.select", [missing, top, ordered(
             b.op("stablehlo.bitcast_convert", [x], None, keys))], None, keys)
         key = b.all_reduce(self.combiner, key, keys, axes, groups)
-        found = b.op("stablehlo.bitcast_convert", [ordered(key)], None, values)
-        return found if out.dtype == dtype else b.convert(found, out)
+        number = b.op("stablehlo.bitcast_convert", [ordered(key)], None, values)
+        return number if out.dtype == dtype else b.convert(number, out)
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Any
             ) -> tuple[Array, Tangent]:
@@ -311,9 +311,9 @@ def fit(ct: Any, aval: ShapedArray) -> Any:
     What devices contribute to a value that they have alike is summed, or left to be summed where
     the value is reduced.
     """
-    if type(ct) is Zero or not isinstance(found := typeof(ct), ShapedArray):
+    if type(ct) is Zero or not isinstance(own := typeof(ct), ShapedArray):
         return ct
-    alike = found.vma - aval.vma
+    alike = own.vma - aval.vma
     reduced = alike & aval.sums[1]
     if reduced:
         ct = recast(ct, reduced, "varying", "unreduced", aval.sharding.mesh)

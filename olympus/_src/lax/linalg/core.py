@@ -66,9 +66,9 @@ class MatrixOperation(Primitive, abstract=True):
         batch = self._check(avals)
         shapes = [a.shape[len(batch):] for a in avals]
         weak = all(a.weak_type for i, a in enumerate(avals) if i not in self.indices)
-        found = [make_aval((*batch, *shape), dtype, weak and dtype != INT32)
-                 for shape, dtype in self.results(avals[0].dtype, *shapes, **params)]
-        return found if self.multiple_results else found[0]
+        results = [make_aval((*batch, *shape), dtype, weak and dtype != INT32)
+                   for shape, dtype in self.results(avals[0].dtype, *shapes, **params)]
+        return results if self.multiple_results else results[0]
 
     def spread(self, operands: Sequence[tags.Operand], outs: Sequence[ShapedArray], params: Params
                ) -> list[tags.Entries]:

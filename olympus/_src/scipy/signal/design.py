@@ -388,9 +388,9 @@ def _paired(zeros: np.ndarray, poles: np.ndarray, gain: float) -> np.ndarray:
     def take(roots: list[complex], near: ArrayLike, kind: bool | None = None) -> complex:
         """The root next to a place; of the real ones, of the complex ones, or of all."""
         among = [x for x in roots if kind is None or (x.imag == 0) == kind]
-        found = min(among, key=lambda x: abs(x - near))
-        roots.remove(found)
-        return found
+        table = min(among, key=lambda x: abs(x - near))
+        roots.remove(table)
+        return table
 
     def reals(roots: list[complex]) -> int:
         return sum(x.imag == 0 for x in roots)
@@ -412,9 +412,9 @@ def _paired(zeros: np.ndarray, poles: np.ndarray, gain: float) -> np.ndarray:
             ps.remove(two)
             other = take(zs, two, True)
         sections.append(np.real([*np.poly([zero, other]), *np.poly([pole, two])]))
-    found = np.array(sections[::-1])
-    found[0, :3] *= gain
-    return found
+    table = np.array(sections[::-1])
+    table[0, :3] *= gain
+    return table
 
 
 # Windowed sincs -----------------------------------------------------------------------------------

@@ -171,15 +171,15 @@ def _upwards(step: Any, n: Array, x: Array, active: Array, first: Array, second:
 
 def _miller(i: Array, state: Sequence[Array], constants: Sequence[Array]
             ) -> tuple[Array, tuple[Array, Array, Array, Array]]:
-    (above, here, total, found), (n, x, top) = state, constants
+    (above, here, total, at_n), (n, x, top) = state, constants
     k = top - i
     below = 2.0 * k / x * here - above
-    found = where(k == n, here, found)
+    at_n = where(k == n, here, at_n)
     even = k - 2.0 * floor(0.5 * k) == 0.0
     total = total + where(even, 2.0 * here, 0.0)
     huge = by_format(x, 2.0 ** 300, 2.0 ** 60)
     scale = where(absolute(below) > huge, 1.0 / huge, 1.0)
-    return k > 1.0, (here * scale, below * scale, total * scale, found * scale)
+    return k > 1.0, (here * scale, below * scale, total * scale, at_n * scale)
 
 
 def _jn(tol: float, n: Array, x: Array) -> Array:
@@ -195,9 +195,9 @@ def _jn(tol: float, n: Array, x: Array) -> Array:
     down = legal & ~up & ~tiny
     top = 2.0 * floor(0.5 * (m + 20.0 + sqrt(160.0 * m)))
     zero, least = z * 0.0, by_format(x, 1e-290, 1e-30)
-    _, last, total, found = iterate(
+    _, last, total, at_n = iterate(
         _miller, down, (zero, zero + least, zero, zero), (m, inside(down, z, 1.0), top), 200_000)
-    low = found / (total + last)
+    low = at_n / (total + last)
     first = exp(m * log_half(z) - gammaln_above(m + 1.0))
     value = where(up, high, where(tiny, first, low))
     value = where(size == 0.0, where(order == 0.0, 1.0, 0.0), value)
