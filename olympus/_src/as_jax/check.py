@@ -123,10 +123,10 @@ class File(ast.NodeVisitor):
 
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> None:
         """A parameter or variable of a function hides the module's binding of its name."""
-        given = node.args
-        parameters = [*given.posonlyargs, *given.args, *given.kwonlyargs]
+        arguments = node.args
+        parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
         for child in filter(None, (
-                *given.defaults, *given.kw_defaults, *(a.annotation for a in parameters),
+                *arguments.defaults, *arguments.kw_defaults, *(a.annotation for a in parameters),
                 *getattr(node, "decorator_list", ()), getattr(node, "returns", None))):
             self.visit(child)
         names = {a.arg for a in parameters}

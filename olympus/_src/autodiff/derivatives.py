@@ -384,7 +384,7 @@ def jvp(fun: Callable[..., PyTree], primals: Sequence[PyTree], tangents: Sequenc
                         f"found {type(primals).__name__} and {type(tangents).__name__}; write "
                         "jvp(f, (x,), (t,)).")
     leaves, tree = flatten_arguments("jvp", primals)
-    given, tangent_tree = tree_flatten(tangents)
+    tangent_leaves, tangent_tree = tree_flatten(tangents)
     # The structure first: only then does each tangent have a primal that its type is compared with.
     if tree != tangent_tree:
         places = "; ".join(explain_mismatch(tree, tangents)[:4])
@@ -392,9 +392,9 @@ def jvp(fun: Callable[..., PyTree], primals: Sequence[PyTree], tangents: Sequenc
                         f"structure; {places}; pass one tangent per array, in equal containers.")
     positions = range(len(primals))
     avals = check_arrays("jvp", fun, leaves, positions, primals)
-    for i, (aval, t) in enumerate(zip(avals, given)):
+    for i, (aval, t) in enumerate(zip(avals, tangent_leaves)):
         _check_tangent("jvp", aval, t, lambda i=i: leaf_name(fun, positions, primals, i))
-    directions = _directions(avals, given)
+    directions = _directions(avals, tangent_leaves)
     flat = FlatFunction("jvp", fun, lambda xs: fun(*tree.unflatten(xs)), has_aux)
     outs, out_tangents = jvp_flat(under("jvp", flat), as_arrays(leaves), directions)
     result_tangents = [instantiate(t, typeof(x)) for x, t in zip(outs, out_tangents)]
@@ -522,15 +522,15 @@ class Pullback(LinearMap):
     def args_res(self, arguments: Sequence[PyTree]) -> None:
         meta = self.meta
         leaves = meta.in_tree.flatten_up_to(tuple(arguments))
-        given = list(self.consts)
+        consts = list(self.consts)
         for place, i in enumerate(meta.argument):
             if i is not None and not isinstance(leaves[i], NotNeeded):
-                given[place], = as_arrays([leaves[i]])
-                if typeof(given[place]) != meta.lin.avals[i]:
-                    raise ValueError(f"vjp: {typeof(given[place])} given as arguments"
+                consts[place], = as_arrays([leaves[i]])
+                if typeof(consts[place]) != meta.lin.avals[i]:
+                    raise ValueError(f"vjp: {typeof(consts[place])} given as arguments"
                                      f"{structure_path(meta.in_tree, i)} of {meta.name}; the "
                                      f"argument {meta.lin.avals[i]} itself is required.")
-        self.consts = given
+        self.consts = consts
 
     @api_boundary
     def __call__(self, *out_cts: object) -> tuple[PyTree, ...]:
@@ -589,9 +589,9 @@ class Pullback(LinearMap):
         if actual is not None and matches(actual, required):
             return
         path = structure_path(self.meta.out_tree, index)
-        given = f"of type {type(ct).__name__}" if actual is None else str(actual)
+        kind = f"of type {type(ct).__name__}" if actual is None else str(actual)
         raise ValueError(f"vjp: unexpected Olympus type: the cotangent of result{path} of "
-                         f"{self.meta.name} is {given}, and the result is {aval}; the same shape "
+                         f"{self.meta.name} is {kind}, and the result is {aval}; the same shape "
                          "and dtype are required; convert it with astype or broadcast it.")
 
 
@@ -723,15 +723,15 @@ def vjp(fun: Callable[..., PyTree], *primals: PyTree, has_aux: bool = False,
     return out, pullback, *aux
 
 
-def _flag_for_each_array(what: str, given: PyTree, primals: tuple[PyTree, ...]) -> list[bool]:
+def _flag_for_each_array(what: str, flag_tree: PyTree, primals: tuple[PyTree, ...]) -> list[bool]:
     """A bool for each array of the arguments."""
     try:
-        flags = broadcast_prefix(given, primals)
+        flags = broadcast_prefix(flag_tree, primals)
     except ValueError as error:
-        raise ValueError(f"vjp: {what} {given!r:.60} given; a bool is required, or a tuple of "
+        raise ValueError(f"vjp: {what} {flag_tree!r:.60} given; a bool is required, or a tuple of "
                          f"prefixes of the arguments ({error}).") from None
     if not all(isinstance(flag, bool) for flag in flags):
-        raise TypeError(f"vjp: {what} {given!r:.60} given; True and False are required.")
+        raise TypeError(f"vjp: {what} {flag_tree!r:.60} given; True and False are required.")
     return flags
 
 
@@ -867,11 +867,11 @@ def linear_transpose(fun: Callable[..., PyTree], *primals: PyTree,
                              f"the cotangents of {name}", "its result", out_tree, out_ct,
                              TypeError)
         for i, (aval, ct) in enumerate(zip(out_avals, cts)):
-            given = typeof(ct)
-            if not matches(given, aval):
+            actual = typeof(ct)
+            if not matches(actual, aval):
                 raise TypeError("linear_transpose: cotangent type does not match function output: "
                                 f"the cotangent of result{structure_path(out_tree, i)} of "
-                                f"{name} is {given}, and the result is {aval}.")
+                                f"{name} is {actual}, and the result is {aval}.")
         # Not `backward_pass`, which is for tapes: a loop or call of the user's program may return
         # coefficients beside linear results.
         ins = apply_transpose(pr, consts, [Linear(a) for a in avals], as_arrays(cts),

@@ -77,20 +77,20 @@ def jet(fun: Callable[..., PyTree], primals: Sequence[PyTree], series: Sequence[
                          " is required.")
     leaves, tree = tree_flatten(tuple(primals))
     check_arrays("jet", fun, leaves, range(len(primals)), primals)
-    given: list[Any] = []
+    series_by_leaf: list[Any] = []
     for i, (primal, terms) in enumerate(zip(primals, series, strict=True)):
         its, inner = tree_flatten(primal)
-        given += ([zero_series] * len(its) if isinstance(terms, ZeroSeries) else
-                  _series_of(i, inner, terms))
+        series_by_leaf += ([zero_series] * len(its) if isinstance(terms, ZeroSeries) else
+                           _series_of(i, inner, terms))
     # A zero series is as long as the others are.
-    lengths = {len(terms) for terms in given if not isinstance(terms, ZeroSeries)}
+    lengths = {len(terms) for terms in series_by_leaf if not isinstance(terms, ZeroSeries)}
     if len(lengths) > 1:
         raise ValueError(f"jet: series of {sorted(lengths)} terms given; as many for each argument "
                          "are required.")
     order = lengths.pop() if lengths else 0
     arrays = as_arrays(leaves)
     scaled = [_derivatives_of_terms(terms, x, factorial_scaled) for x,
-              terms in zip(arrays, given, strict=True)]
+              terms in zip(arrays, series_by_leaf, strict=True)]
 
     def flat(*xs: object) -> tuple[list[ArrayLike], PyTreeDef]:
         outs, out_tree = tree_flatten(fun(*tree_unflatten(tree, xs)))

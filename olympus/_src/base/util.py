@@ -263,8 +263,8 @@ def by_numpy(name: str, fun: Callable[..., R], *args: object, **kwargs: object) 
         if _own(error):
             raise
         kind = TypeError if isinstance(error, (TypeError, AttributeError)) else ValueError
-        given = [f"{a!r:.60}" for a in args] + [f"{k}={a!r:.60}" for k, a in kwargs.items()]
-        raise kind(f"{name}: {', '.join(given)} given; {error}; see numpy.{name} for what is "
+        arguments = [f"{a!r:.60}" for a in args] + [f"{k}={a!r:.60}" for k, a in kwargs.items()]
+        raise kind(f"{name}: {', '.join(arguments)} given; {error}; see numpy.{name} for what is "
                    "required.") from None
 
 

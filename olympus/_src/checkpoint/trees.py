@@ -170,10 +170,10 @@ def _specs(operation: str, tree: PyTreeDef, ts_specs: PyTree) -> list[Spec | Non
 def _array_specs(arrays_path: Path, ids: Sequence[int], specs: Sequence[Spec | None],
                  arrays: Sequence[DuckTypedArray] | None, process: int | None) -> list[Spec]:
     all_specs = []
-    for i, (number, given) in enumerate(zip(ids, specs, strict=True)):
+    for i, (number, by_user) in enumerate(zip(ids, specs, strict=True)):
         x = None if arrays is None else arrays[i]
         own = store.get_tensorstore_spec(arrays_path / str(number), process_idx=process, arr=x)
-        merged = store.merge_nested_ts_specs(own, given)
+        merged = store.merge_nested_ts_specs(own, by_user)
         place = own["kvstore"]["base"]["path"]
         store.verify_tensorstore_spec(merged, x, place, True, x is not None)
         all_specs.append(merged)
@@ -335,12 +335,12 @@ def _read_arrays(root: Path, content: Content, tree: PyTreeDef, leaves: Sequence
     kept = flatten_axes("load mask", tree, True if mask is None else mask)
     ids = [i for i, keep in enumerate(kept) if keep]
     arrays = root / ARRAYS / content.get("version", "")
-    given = _specs("load", tree, ts_specs)
+    by_user = _specs("load", tree, ts_specs)
     stored = [{"dtype": x.dtype.name, "schema": {"domain": {"shape": list(x.shape)}},
                **written.get("spec", {})}
               for x, written in zip(leaves, content[_LEAVES_KEY], strict=True)]
     specs = _array_specs(
-        arrays, ids, [store.merge_nested_ts_specs(stored[i], given[i]) for i in ids], None, None)
+        arrays, ids, [store.merge_nested_ts_specs(stored[i], by_user[i]) for i in ids], None, None)
 
     async def read(i: int, spec: Spec, **shared: Any) -> Array:
         try:

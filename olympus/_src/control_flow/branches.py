@@ -175,11 +175,11 @@ def check_branches(what: str, bodies: Sequence[Body]) -> Sequence[ShapedArray]:
         order: tuple[int, ...] = (1, 0)
         names = [f"the {kind} branch ({b.name})"
                  for kind, b in zip(("false", "true"), bodies, strict=True)]
-        given = ["false_fun", "true_fun"]
+        paths = ["false_fun", "true_fun"]
     else:
         order = tuple(range(len(bodies)))
         names = [f"branch {i} ({b.name})" for i, b in enumerate(bodies)]
-        given = [f"branches[{i}]" for i in order]
+        paths = [f"branches[{i}]" for i in order]
     first = bodies[order[0]]
     for i in order[1:]:
         meaning = f"but they differ: {names[i]} returns something else than {names[order[0]]}"
@@ -190,6 +190,6 @@ def check_branches(what: str, bodies: Sequence[Body]) -> Sequence[ShapedArray]:
             raise aval_error(what, leaf_names(first.out_tree, "the result"), first.out_avals,
                              bodies[i].out_avals,
                              f"{what} branches must have equal output types {meaning}",
-                             (f"the output of {given[order[0]]}, {{}}",
-                              f"the output of {given[i]}, {{}}"))
+                             (f"the output of {paths[order[0]]}, {{}}",
+                              f"the output of {paths[i]}, {{}}"))
     return bodies[0].out_avals

@@ -50,8 +50,8 @@ def scalar_program(what: str, fun: Callable[..., PyTree], tree: PyTreeDef,
                          "the computation must return the scalar types that it was given")
     for c in body.consts:
         if must_be_passed(c):
-            given = "a traced value" if typeof(c).is_array else f"the reference {typeof(c)}"
-            raise TypeError(f"{what}: the computation {body.name} closes over {given}; a function "
+            value = "a traced value" if typeof(c).is_array else f"the reference {typeof(c)}"
+            raise TypeError(f"{what}: the computation {body.name} closes over {value}; a function "
                             "of its arguments alone is required; pass the value as one more "
                             "operand.")
     program = discharge(body.program)

@@ -263,20 +263,20 @@ class custom_partitioning(CustomFunction[P, R]):
                 f"custom_partitioning {name_of(self.fun)}: sharding propagation callbacks instead "
                 "of sharding_rule are provided; Shardy takes rules only. Need to provide "
                 "sharding_rule to migrate to Shardy.")
-        given = self.resolve(args, kwargs)
-        static = tuple([given[i] for i in self.nondiff_argnums])
+        arguments = self.resolve(args, kwargs)
+        static = tuple([arguments[i] for i in self.nondiff_argnums])
         if any(isinstance(x, Tracer) for x in tree_leaves(static)):
             raise errors.UnexpectedTracerError(
                 f"custom_partitioning {name_of(self.fun)}: a traced value given for a static "
                 "argument; a Python value is required.")
-        dynamic = tuple([x for i, x in enumerate(given) if i not in self.nondiff_argnums])
+        dynamic = tuple([x for i, x in enumerate(arguments) if i not in self.nondiff_argnums])
         leaves, in_tree = tree_flatten(dynamic)
         fun: Callable[..., Any] = self.fun
 
         def flat(*xs: object) -> tuple[list[Array], PyTreeDef]:
             rest = iter(tree_unflatten(in_tree, xs))
             return tree_flatten(fun(*[
-                x if i in self.nondiff_argnums else next(rest) for i, x in enumerate(given)]))
+                x if i in self.nondiff_argnums else next(rest) for i, x in enumerate(arguments)]))
 
         with_aux, name = WithAux(flat), name_of(self.fun)
         closed, tracers = closure_convert(stage(with_aux, [typeof(x) for x in leaves],

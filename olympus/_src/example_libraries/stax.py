@@ -42,8 +42,8 @@ _WEIGHTS, _BIAS, _SMALL = glorot_normal(), normal(), normal(1e-6)
 def _shape_after(fun: Callable[[Any], Any], shape: Shape) -> tuple[int, ...]:
     """The shape of `fun`'s result; sizes of -1 are taken for 1 and stay -1 where they are."""
     unknown = [d for d, n in enumerate(shape) if definitely_equal(n, -1)]
-    given = ShapeDtypeStruct([1 if d in unknown else n for d, n in enumerate(shape)], "float32")
-    return tuple([-1 if d in unknown else n for d, n in enumerate(eval_shape(fun, given).shape)])
+    example = ShapeDtypeStruct([1 if d in unknown else n for d, n in enumerate(shape)], "float32")
+    return tuple([-1 if d in unknown else n for d, n in enumerate(eval_shape(fun, example).shape)])
 
 
 def Dense(out_dim: int, W_init: Initializer = _WEIGHTS,

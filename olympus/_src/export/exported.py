@@ -327,12 +327,12 @@ def _exported(traced: Traced, platforms: tuple[str, ...],
     if not least <= version <= most:
         raise ValueError(f"export: The requested export calling convention version {version} is "
                          f"outside the range of supported versions [{least}..{most}].")
-    given = traced._program
-    if given.refs:
-        i = given.refs[0]
+    recorded = traced._program
+    if recorded.refs:
+        i = recorded.refs[0]
         raise TypeError(
-            f"export: {traced.fun_name} takes the reference {given.closed.in_avals[i]} as "
-            f"{given.arg_names[i] or 'a value that it closes over'}; arrays are required, since "
+            f"export: {traced.fun_name} takes the reference {recorded.closed.in_avals[i]} as "
+            f"{recorded.arg_names[i] or 'a value that it closes over'}; arrays are required, since "
             "a file has no place that it could write; pass ref[...] and return what is to be "
             "written, or make the reference inside.")
     effects = sorted(traced.olympuspr.effects, key=repr)

@@ -199,8 +199,8 @@ def debug_info(traced_for: str, fun: Callable[..., PyTree], args: Sequence[PyTre
     >>> debug_info("jit", area, ({"a": 1.0}, 2), {}).arg_names
     ("side['a']", 'n')
     """
-    given = [(argument_name(fun, i), a) for i, a in enumerate(args) if i not in static_argnums]
-    given += [(argument_name(fun, k), v) for k, v in sorted(kwargs.items())
+    named = [(argument_name(fun, i), a) for i, a in enumerate(args) if i not in static_argnums]
+    named += [(argument_name(fun, k), v) for k, v in sorted(kwargs.items())
               if k not in static_argnames]
-    names = [name + keystr(path) for name, a in given for path, _ in tree_leaves_with_path(a)]
+    names = [name + keystr(path) for name, a in named for path, _ in tree_leaves_with_path(a)]
     return DebugInfo(traced_for, sourceinfo or name_of(fun), tuple(names))

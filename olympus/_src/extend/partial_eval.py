@@ -291,7 +291,7 @@ def jvp(fun: Callable[..., PyTree], primals: PyTree, tangents: PyTree, has_aux: 
     6.0 3.0
     """
     leaves, tree = tree_flatten(tuple(primals))
-    given = tree.flatten_up_to(tuple(tangents))
+    tangent_leaves = tree.flatten_up_to(tuple(tangents))
 
     def flat(*xs: Array) -> tuple[list[Array], tuple[PyTreeDef, PyTreeDef, int]]:
         out, aux = _with_aux(fun, has_aux, tree_unflatten(tree, xs))
@@ -300,7 +300,7 @@ def jvp(fun: Callable[..., PyTree], primals: PyTree, tangents: PyTree, has_aux: 
         return [*outs, *rest], (out_tree, aux_tree, len(outs))
 
     with_aux = WithAux(flat)
-    outs, out_tangents = jvp_flat(with_aux, leaves, list(map(_tangent, leaves, given)))
+    outs, out_tangents = jvp_flat(with_aux, leaves, list(map(_tangent, leaves, tangent_leaves)))
     out_tree, aux_tree, n = with_aux.aux
     kept = [as_array(t) if instantiate else t for t in out_tangents[:n]]
     pair = out_tree.unflatten(outs[:n]), out_tree.unflatten(kept)

@@ -474,9 +474,9 @@ class HiCall(Higher):
 
     def transpose(self, cts: Sequence[Tangent], *args: Transposed, _prim: HiPrim
                   ) -> list[Cotangent]:
-        given = [ValAccum(a.aval.to_cotangent_aval()) if type(a) is Linear else a for a in args]
-        _prim.transpose(_prim.out_tree.unflatten(cts), *_prim.in_tree.unflatten(given))
-        return [a.freeze() if isinstance(a, ValAccum) else None for a in given]
+        operands = [ValAccum(a.aval.to_cotangent_aval()) if type(a) is Linear else a for a in args]
+        _prim.transpose(_prim.out_tree.unflatten(cts), *_prim.in_tree.unflatten(operands))
+        return [a.freeze() if isinstance(a, ValAccum) else None for a in operands]
 
     def vmap(self, axis: Axis, args: Sequence[Value], dims: Sequence[Value], *, _prim: HiPrim
              ) -> tuple[list[Value], list[Value]]:

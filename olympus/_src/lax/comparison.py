@@ -149,9 +149,9 @@ class SelectN(Primitive):
 
     def infer(self, which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
         case = cases[0]
-        given = ", ".join(map(str, (which, *cases)))
+        operands = ", ".join(map(str, (which, *cases)))
         if any((c.shape, c.dtype) != (case.shape, case.dtype) for c in cases):
-            raise TypeError(f"select_n: operands are {given}; cases of one dtype and shape are "
+            raise TypeError(f"select_n: operands are {operands}; cases of one dtype and shape are "
                             "required; use olympus.numpy.where, which promotes and broadcasts.")
         if which.dtype != BOOL and which.dtype != dtypes.as_dtype("int32"):
             raise TypeError(f"select_n: which is {which}; bool or int32 is required; compare, or "
@@ -160,7 +160,7 @@ class SelectN(Primitive):
             raise TypeError(f"select_n: bool which given with {len(cases)} cases; at most two are "
                             "required; use int32 to choose among more.")
         if which.shape not in ((), case.shape):
-            raise TypeError(f"select_n: operands are {given}; which of rank 0 or of the cases' "
+            raise TypeError(f"select_n: operands are {operands}; which of rank 0 or of the cases' "
                             "shape is required; broadcast it.")
         return make_aval(case.shape, case.dtype, all(c.weak_type for c in cases))
 

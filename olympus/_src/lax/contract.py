@@ -127,12 +127,12 @@ class DotGeneral(Primitive):
             params = {**params, "preferred_element_type": x.dtype}
         swapped, numbers, permutation = _cotangent_plan(dims, x.ndim, typeof(y).ndim, left)
         factors = (y, ct) if swapped else (ct, y)
-        kept = x.to_cotangent_aval().sums[0]
-        if kept and _terms(typeof(factors[0]), typeof(factors[1]), numbers) != kept:
-            kept = frozenset()
-        if x.tagged and not kept:   # where the cotangent is cut follows from the operand alone
+        sums = x.to_cotangent_aval().sums[0]
+        if sums and _terms(typeof(factors[0]), typeof(factors[1]), numbers) != sums:
+            sums = frozenset()
+        if x.tagged and not sums:   # where the cotangent is cut follows from the operand alone
             factors = undecided(factors[0]), undecided(factors[1])
-        out = self.bind(*factors, dimension_numbers=numbers, out_sharding=kept or None, **params)
+        out = self.bind(*factors, dimension_numbers=numbers, out_sharding=sums or None, **params)
         return as_typed(out if permutation is None else transpose(out, permutation),
                         x.to_cotangent_aval())
 
@@ -277,9 +277,9 @@ def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDimensionN
     a, b = typeof(lhs), typeof(rhs)
     check_terms("dot_general", (a, b), out_sharding,
                 [((a, i), (b, j)) for i, j in zip(*numbers[0], strict=True)])
-    kept = _terms(a, b, numbers)
-    if kept is not None:
-        return constrain("dot_general", product(lhs, rhs, out_sharding=kept or None), out_sharding)
+    sums = _terms(a, b, numbers)
+    if sums is not None:
+        return constrain("dot_general", product(lhs, rhs, out_sharding=sums or None), out_sharding)
     return settled("dot_general", functools.partial(product, out_sharding=None), out_sharding,
                    lhs, rhs)
 

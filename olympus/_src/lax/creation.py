@@ -166,15 +166,15 @@ def fill_literal(name: str, value: Any, dtype: DType, weak: bool = False) -> Arr
                             "program is traced is required.")
         value = np.asarray(value)[()]
     value = getattr(value, "raw", value)
-    given = f"{name}: fill_value {value} given for dtype {dtypes.long_name(dtype)}"
+    head = f"{name}: fill_value {value} given for dtype {dtypes.long_name(dtype)}"
     if dtypes.is_complex(aval.dtype) and not dtypes.is_complex(dtype):
-        raise TypeError(f"{given}; a real number is required; take its real part.")
+        raise TypeError(f"{head}; a real number is required; take its real part.")
     if dtypes.is_integer(dtype) and not isinstance(value, (bool, np.bool_, SymbolicDim)):
         limits = dtypes.iinfo(dtype)
         if value != value:
-            raise ValueError(f"{given}; a number that is not NaN is required.")
+            raise ValueError(f"{head}; a number that is not NaN is required.")
         if not int(limits.min) <= value <= int(limits.max):
-            raise OverflowError(f"{given}; a number from {limits.min} to {limits.max} is required; "
+            raise OverflowError(f"{head}; a number from {limits.min} to {limits.max} is required; "
                                 "use a wider dtype.")
     return literal(value, dtype, weak)
 

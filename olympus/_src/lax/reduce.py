@@ -249,12 +249,12 @@ class Extremum(Reduction):
             ) -> tuple[Array, Tangent]:
         (x,), (t,) = primals, tangents
         out, aval = self.bind(x, axes=axes), typeof(x)
-        kept = tuple([d for d in range(aval.ndim) if d not in axes])
+        other_axes = tuple([d for d in range(aval.ndim) if d not in axes])
         tangent = typeof(t)
         missing = ne(out, out)       # every element counts where one is NaN, for NaN
-        extreme = broadcast_in_dim(out, aval.shape, kept)
+        extreme = broadcast_in_dim(out, aval.shape, other_axes)
         if dtypes.is_complex(aval.dtype):
-            at = bitwise_or(eq(x, extreme), broadcast_in_dim(missing, aval.shape, kept))
+            at = bitwise_or(eq(x, extreme), broadcast_in_dim(missing, aval.shape, other_axes))
         else:
             at = bitwise_not(self.before(x, extreme))       # nothing is before a NaN
         counted = convert_element_type_p.bind(at, new_dtype=tangent.dtype, sharding=None,
@@ -287,9 +287,9 @@ class Product(Reduction):
 def _reduced_first(x: Array, axes: Dims) -> Array:
     """The reduced axes as one, at the front."""
     shape = typeof(x).shape
-    kept = tuple([d for d in range(len(shape)) if d not in axes])
-    moved = transpose(x, (*axes, *kept))
-    return reshape(moved, (prod([shape[a] for a in axes]), *[shape[d] for d in kept]))
+    other_axes = tuple([d for d in range(len(shape)) if d not in axes])
+    moved = transpose(x, (*axes, *other_axes))
+    return reshape(moved, (prod([shape[a] for a in axes]), *[shape[d] for d in other_axes]))
 
 
 def _split_in_half(x: Array, half: int, fill: int) -> tuple[Array, Array]:

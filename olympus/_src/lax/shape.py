@@ -297,8 +297,8 @@ class ReduceSum(Structural):
 
     def transpose(self, ct: Array, x: Linear, *, axes: Dims, out_sharding: ShardingLike
                   ) -> list[Array | None]:
-        kept = tuple(i for i in range(x.aval.ndim) if i not in axes)
-        return [broadcast_in_dim(ct, x.aval.shape, kept)]
+        other_axes = tuple(i for i in range(x.aval.ndim) if i not in axes)
+        return [broadcast_in_dim(ct, x.aval.shape, other_axes)]
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int], *, axes: Dims,
              out_sharding: ShardingLike) -> tuple[Array, int | None]:
@@ -488,9 +488,9 @@ def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
         return array
     new = canonical_axes(dims, len(shape) + len(dims), "expand_dims")
     sizes = iter(shape)
-    kept = tuple([i for i in range(len(shape) + len(new)) if i not in new])
+    old = tuple([i for i in range(len(shape) + len(new)) if i not in new])
     result = tuple([1 if i in new else next(sizes) for i in range(len(shape) + len(new))])
-    return broadcast_in_dim_p.bind(array, shape=result, broadcast_dimensions=kept, sharding=None)
+    return broadcast_in_dim_p.bind(array, shape=result, broadcast_dimensions=old, sharding=None)
 
 
 def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
@@ -599,9 +599,9 @@ def broadcast_scalar(x: ArrayLike, shape: tuple[int, ...], space: Space) -> Arra
 def broadcast_axis(x: ArrayLike, size: int, dim: int) -> Array:
     """`x` repeated `size` times along a new axis at `dim`."""
     shape = typeof(x).shape
-    kept = tuple(i for i in range(len(shape) + 1) if i != dim)
+    other_axes = tuple(i for i in range(len(shape) + 1) if i != dim)
     return broadcast_in_dim_p.bind(x, shape=(*shape[:dim], size, *shape[dim:]), sharding=None,
-                                   broadcast_dimensions=kept)
+                                   broadcast_dimensions=other_axes)
 
 
 def move_axis(x: ArrayLike, src: Any, dst: int) -> Any:

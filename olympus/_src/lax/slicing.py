@@ -333,16 +333,16 @@ class Concatenate(Physical):
 
     def infer(self, first: ShapedArray, *others: ShapedArray, dimension: int) -> ShapedArray:
         avals = (first, *others)
-        given = ", ".join(map(str, avals))
+        shown = ", ".join(map(str, avals))
         if not 0 <= dimension < first.ndim:
-            raise ValueError(f"concatenate: operands {given}, dimension {dimension} given; an axis "
+            raise ValueError(f"concatenate: operands {shown}, dimension {dimension} given; an axis "
                              "of the operands is required.")
         if any(a.dtype != first.dtype for a in avals):
-            raise TypeError(f"concatenate: operands {given} given; one dtype is required; convert "
+            raise TypeError(f"concatenate: operands {shown} given; one dtype is required; convert "
                             "them with astype.")
         rest = inserted_out(first.shape, dimension)
         if any(a.ndim != first.ndim or inserted_out(a.shape, dimension) != rest for a in avals):
-            raise TypeError(f"concatenate: operands {given}, dimension {dimension} given; equal "
+            raise TypeError(f"concatenate: operands {shown}, dimension {dimension} given; equal "
                             "sizes are required on the other axes; pad or reshape one.")
         size = sum(a.shape[dimension] for a in avals)
         shape = (*first.shape[:dimension], size, *first.shape[dimension + 1:])
@@ -676,9 +676,9 @@ def _start_indices(name: str, operand: ArrayLike, indices: Any, negative: bool |
 
 def _start_index(index: ArrayLike, size: int, dtype: DType, wrap: bool) -> Any:
     if is_literal(index):
-        given: Any = getattr(index, "raw", index)
+        number: Any = getattr(index, "raw", index)
         limits = dtypes.iinfo(dtype)
-        value: Any = given if isinstance(given, SymbolicDim) else int(given)
+        value: Any = number if isinstance(number, SymbolicDim) else int(number)
         at: Any = value + size if wrap and known_less(value, 0) else value
         if isinstance(at, SymbolicDim):
             return literal(at, dtype)
@@ -811,9 +811,9 @@ def dynamic_update_index_in_dim(operand: ArrayLike, update: ArrayLike, index: Ar
     """
     shape = typeof(operand).shape
     axis = canonical_axis(axis, len(shape), "dynamic_update_index_in_dim")
-    given = typeof(update).shape
-    if len(given) != len(shape):
-        update = reshape(update, (*given[:axis], 1, *given[axis:]))
+    part = typeof(update).shape
+    if len(part) != len(shape):
+        update = reshape(update, (*part[:axis], 1, *part[axis:]))
     return dynamic_update_slice_in_dim(operand, update, index, axis,
                                        allow_negative_indices=allow_negative_indices)
 

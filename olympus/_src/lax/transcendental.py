@@ -462,13 +462,13 @@ class Atan2(Elementwise):
         digits, of = _PARTS[dtype]
         most = math.frexp(float(dtypes.finfo(dtype).max))[1] - 1
         power, least_power, normal = most - 1 + digits, digits + 1, 1 << digits
-        given = [bitcast_convert_type_p.bind(v, new_dtype=of) for v in (y, x)]
-        sizes = [bitwise_and(v, int(np.iinfo(of).max)) for v in given]
+        bits = [bitcast_convert_type_p.bind(v, new_dtype=of) for v in (y, x)]
+        sizes = [bitwise_and(v, int(np.iinfo(of).max)) for v in bits]
         subnormal = lt(arithmetic.min(*sizes), normal)
         small = lt(arithmetic.max(*sizes), 2 * most - power << digits)
         added = add(mul(in_dtype(small, of), power - least_power << digits), least_power << digits)
         results = []
-        for v, i, size in zip((y, x), given, sizes, strict=True):
+        for v, i, size in zip((y, x), bits, sizes, strict=True):
             # An integer as a number is the subnormal number of its bits times 2**power.
             digits_of = arithmetic.sub(bitcast_convert_type_p.bind(
                 in_dtype(size, dtype), new_dtype=of), arithmetic.sub(power << digits, added))

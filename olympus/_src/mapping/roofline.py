@@ -303,8 +303,8 @@ class _Judge:
         if not eqn.primitive.contracts:
             return RooflineResult(unfused_flops=flops, unfused_hbm_bytes=size)
         # Operands behind the first two (sizes of groups, scales) are small, and left out.
-        kept = [v.aval for v, pinned in zip(eqn.invars, self.pinned, strict=False) if not pinned]
-        moved = RooflineShape.total_bytes([*kept, *[v.aval for v in eqn.outvars]])
+        loaded = [v.aval for v, pinned in zip(eqn.invars, self.pinned, strict=False) if not pinned]
+        moved = RooflineShape.total_bytes([*loaded, *[v.aval for v in eqn.outvars]])
         return RooflineResult(flops=flops, unfused_flops=flops, hbm_bytes=moved,
                               unfused_hbm_bytes=moved)
 

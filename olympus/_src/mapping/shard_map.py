@@ -246,11 +246,11 @@ class _Application:
         specs: list[Any] = ([Infer] * len(leaves) if self.in_specs is Infer else
                  flatten_axes(f"{self.what} in_specs", tree, self.in_specs))
         # An argument whose specification is None is no operand: the function gets it as it is.
-        given = [s is not None for s in specs]
-        arrays, avals, _ = flatten(self.what, [x for x, g in zip(leaves, given) if g])
+        has_spec = [s is not None for s in specs]
+        arrays, avals, _ = flatten(self.what, [x for x, g in zip(leaves, has_spec) if g])
         if self.in_specs is Infer:
             specs = [self._inferred(a) for a in avals]
-        places = [i for i, g in enumerate(given) if g]
+        places = [i for i, g in enumerate(has_spec) if g]
         ins = tuple([s for s in specs if s is not None])
         for i, spec, aval in zip(places, ins, avals, strict=True):
             self._check_argument(i, spec, aval)
@@ -258,11 +258,11 @@ class _Application:
         whole = any(a.mutable or a.is_high for a in avals) or any(
             map(is_high_spec, tree_flatten(self.out_specs)[0]))
         if not whole and self._sees_values():
-            return self._run_eagerly(leaves, tree, given, arrays, ins)
+            return self._run_eagerly(leaves, tree, has_spec, arrays, ins)
         # Within the manual mesh: types of parts name no manual axes, and bare specifications in the
         # body name the axes that are left.
         with manual.within():
-            body = stage_body(*self._body(leaves, tree, given),
+            body = stage_body(*self._body(leaves, tree, has_spec),
                               [manual.part(a, s) for a, s in zip(avals, ins, strict=True)])
         check_aliases(self.what, self.fun, body.consts, leaves, tree)
         outs = self._result_specs(body.out_tree, body.out_avals)
@@ -275,7 +275,7 @@ class _Application:
             newly_manual_axes=manual.names, check_vma=manual.check)
         return body.out_tree.unflatten(out)
 
-    def _run_eagerly(self, leaves: Sequence[object], tree: PyTreeDef, given: Sequence[bool],
+    def _run_eagerly(self, leaves: Sequence[object], tree: PyTreeDef, has_spec: Sequence[bool],
                      arrays: Sequence[ArrayLike], ins: Sequence[PartitionSpec]) -> object:
         """Outside of jit the function runs in Python, so that users see values, in grad too."""
         trace = ManualTrace(ctx.trace, self.manual, self._mesh_of(arrays), self.prim.parts_differ)
@@ -284,7 +284,7 @@ class _Application:
             with self.manual.within():
                 parts = iter(trace.parts_of(arrays, ins))
                 out = self.fun(*tree.unflatten([next(parts) if g else x for x, g in zip(
-                    leaves, given, strict=True)]))
+                    leaves, has_spec, strict=True)]))
                 outs, out_tree = tree_flatten(out)
                 for x in outs if MUTABLE else ():
                     if type(getattr(x, "aval", None)) in MUTABLE:
@@ -332,7 +332,7 @@ class _Application:
                 "`AbstractMesh` to the mesh argument.")
         return meshes[-1]
 
-    def _body(self, leaves: Sequence[object], tree: PyTreeDef, given: Sequence[bool]
+    def _body(self, leaves: Sequence[object], tree: PyTreeDef, has_spec: Sequence[bool]
               ) -> tuple[Derived, PyTreeDef]:
         """The function of the arrays alone whose results vary as `out_specs` says."""
         fun, out_specs, what = self.fun, self.out_specs, self.what
@@ -350,16 +350,16 @@ class _Application:
 
         # The body reads the function and the specifications, which are the key, and the manual
         # axes, which are part of the Context. Arguments that are part of it may have no hash.
-        if all(given):
+        if all(has_spec):
             specs, structure = tree_flatten(out_specs, lambda x: x is None)
             return Derived(body, fun, (*specs, structure), what), tree
 
         def of_arrays(*xs: object) -> object:     # arguments without a specification are part of it
             rest = iter(xs)
             return body(*tree.unflatten([next(rest) if g else x
-                                         for x, g in zip(leaves, given, strict=True)]))
+                                         for x, g in zip(leaves, has_spec, strict=True)]))
 
-        return Derived(of_arrays, fun, None, what), tree_flatten(tuple(range(sum(given))))[1]
+        return Derived(of_arrays, fun, None, what), tree_flatten(tuple(range(sum(has_spec))))[1]
 
     # Checks
 

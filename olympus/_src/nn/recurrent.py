@@ -147,8 +147,8 @@ def _run_layer(x: Array, h: Array, c: Array, layer: _Layer, lengths: Array, back
 
     def step(state: tuple[Array, Array], at: tuple[Array, Array]
              ) -> tuple[tuple[Array, Array], Array]:
-        (h, c), (t, given) = state, at
-        gates = given + matmul(h, layer.w_hh.T, precision=precision)
+        (h, c), (t, from_input) = state, at
+        gates = from_input + matmul(h, layer.w_hh.T, precision=precision)
         first, forget, cell, output = split(gates, 4, axis=-1)
         c_new = sigmoid(forget) * c + sigmoid(first) * tanh(cell)
         h_new = sigmoid(output) * tanh(c_new)

@@ -206,9 +206,9 @@ def _by_band(b: Builder, x: IrValue, *, axis: int, size: int, out_size: int, met
     first = np.asarray(band.back_first if adjoint else band.first)
     weights, places = make_aval((count, m), dtypes.to_real_dtype(aval.dtype)), make_aval(
         (m,), INT32)
-    given = b.constant(band.first, make_aval((out_size,), INT32))
+    starts = b.constant(band.first, make_aval((out_size,), INT32))
     (w,) = b.traced(functools.partial(_weights_of_band, band, size, method, antialias,
-                                      weights.dtype), [given], [make_aval((out_size,), INT32)])
+                                      weights.dtype), [starts], [make_aval((out_size,), INT32)])
     forward = make_aval((band.count, out_size), weights.dtype)
     w = b.hold(w, forward)
     if adjoint:

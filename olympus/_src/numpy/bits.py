@@ -81,8 +81,8 @@ def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None,
     x, axis, values = _bytes_of("unpackbits", a, axis, bitorder, "u")
     shape = x.shape
     wide = (*shape[:axis + 1], 8, *shape[axis + 1:])
-    kept = tuple([i for i in range(x.ndim + 1) if i != axis + 1])
-    bits = ne(bitwise_and(lax_shape.broadcast_in_dim(x, wide, kept),
+    other_axes = tuple([i for i in range(x.ndim + 1) if i != axis + 1])
+    bits = ne(bitwise_and(lax_shape.broadcast_in_dim(x, wide, other_axes),
                                 lax_shape.broadcast_in_dim(values, wide, (axis + 1,))),
                  full(wide, 0, _BYTE))
     n = 8 * shape[axis]

@@ -43,8 +43,8 @@ class finfo:
     dtype: np.dtype
 
     def __init__(self, dtype: DTypeLike | ArrayLike) -> None:
-        given = dtype if isinstance(dtype, (type, str)) else getattr(dtype, "dtype", dtype)
-        self._numpy = dtypes.finfo(dtypes.as_dtype(given))
+        of_dtype = dtype if isinstance(dtype, (type, str)) else getattr(dtype, "dtype", dtype)
+        self._numpy = dtypes.finfo(dtypes.as_dtype(of_dtype))
         self.dtype = np.dtype(self._numpy.dtype)
 
     def __getattr__(self, name: str) -> int | Limit:

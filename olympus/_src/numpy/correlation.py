@@ -129,8 +129,8 @@ def _variables(name: str, m: ArrayLike, y: ArrayLike | None, rowvar: bool, dtype
         if not dtypes.is_inexact(dtype):
             raise ValueError(f"{name}: dtype {dtypes.long_name(dtype)} given; covariances are "
                              "quotients; a floating or complex dtype is required.")
-    given = [m] if y is None else [m, y]
-    variables = [to_array(x) for x in promote_dtypes(name, *given, inexact=True)]
+    operands = [m] if y is None else [m, y]
+    variables = [to_array(x) for x in promote_dtypes(name, *operands, inexact=True)]
     for x in variables:
         if x.ndim > 2:
             raise ValueError(f"{name}: {x.aval} given; at most 2 dimensions are possible.")

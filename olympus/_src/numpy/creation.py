@@ -145,8 +145,8 @@ def _to_array(x: Any, dtype: DType | None, copy: bool | None, device: Device | N
         return to_array(convert(x, dtype) if dtype is not None else x)
     if isinstance(x, Tracer) or kind is ArrayImpl or kind in WRAPPERS:
         return _from_array(x, dtype, copy)
-    if kind not in _WITHOUT_METHOD and (given := array_method(x)) is not None:
-        return _to_array(given(), dtype, copy, device)
+    if kind not in _WITHOUT_METHOD and (method := array_method(x)) is not None:
+        return _to_array(method(), dtype, copy, device)
     if x is None:
         raise ValueError("array: None given; numbers or arrays are required; use nan for missing "
                          "numbers.")
@@ -272,8 +272,8 @@ def _from_numpy(x: np.ndarray, dtype: DType | None, device: Device | None, copy:
 
 def _nested(x: PyTree, leaves: list[ArrayLike]) -> PyTree:
     """A sequence as nested lists; their elements, which are no sequences, go to `leaves`."""
-    if type(x) not in _WITHOUT_METHOD and (given := array_method(x)) is not None:
-        x = given()
+    if type(x) not in _WITHOUT_METHOD and (method := array_method(x)) is not None:
+        x = method()
     if type(x) in SCALAR_TYPES:
         pass
     elif is_sequence(x) and not _is_numpy_data(x):

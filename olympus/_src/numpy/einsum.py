@@ -36,9 +36,9 @@ def _parse(subscripts: Any, operands: Sequence[ArrayLike | Sequence[int]]
     """(labels of each operand, labels of the result, operands), with every ellipsis spelled out."""
     arrays = list(operands)
     if not isinstance(subscripts, str):     # einsum(x, [0, 1], y, [1, 2], [0, 2])
-        given = [subscripts, *operands]
+        interleaved = [subscripts, *operands]
         try:
-            subscripts, arrays = opt_einsum.parser.convert_interleaved_input(given)
+            subscripts, arrays = opt_einsum.parser.convert_interleaved_input(interleaved)
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             raise TypeError(f"einsum: subscripts of type {type(subscripts).__name__} given; "
                             "text such as 'ij,jk->ik', or each array followed by a list of its "

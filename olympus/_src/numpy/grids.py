@@ -575,13 +575,13 @@ class _Joiner:
     def _parsed(self, directive: str) -> tuple[int, int, int]:
         """"axis", "axis,rank" or "axis,rank,place"; fields left out are as in `r_` or `c_`."""
         try:
-            given = tuple([int(part) for part in directive.split(",")])
+            numbers = tuple([int(part) for part in directive.split(",")])
         except ValueError:
-            given = ()
-        if not 1 <= len(given) <= 3:
+            numbers = ()
+        if not 1 <= len(numbers) <= 3:
             raise ValueError(f"{self._name}: directive {directive!r} given; 'r', 'c' or up to "
                              "three integers with commas are required.")
-        axis, rank, place = (*given, *self._options[len(given):])
+        axis, rank, place = (*numbers, *self._options[len(numbers):])
         return axis, rank, place
 
 

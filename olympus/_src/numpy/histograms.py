@@ -266,9 +266,9 @@ def _histogramdd(name: str, sample: Any, bins: Any, limits: Any, weights: ArrayL
     d = static_int(x.shape[1], name, "number of coordinates")
     if not (is_sequence(bins) or (hasattr(bins, "ndim") and bins.ndim)):
         bins = [bins] * d
-    for what, given in (("bins", bins), ("range", limits)):
-        if given is not None and len(sequence(given, name, what)) != d:
-            raise ValueError(f"{name}: {what} of {len(given)} entries given for {d} coordinates; "
+    for what, option in (("bins", bins), ("range", limits)):
+        if option is not None and len(sequence(option, name, what)) != d:
+            raise ValueError(f"{name}: {what} of {len(option)} entries given for {d} coordinates; "
                              "one entry for each is required.")
     if weights is not None:
         weights = _weight_vector(name, weights, x[:, 0])

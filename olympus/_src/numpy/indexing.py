@@ -454,9 +454,9 @@ def fit_values(name: str, to: ShapedArray, values: promote.Operand, to_fit: tupl
                ) -> Array:
     """An operand at the dtype of `to`; its shape is checked, not changed."""
     aval = typeof(values)
-    given = aval.shape
-    if given and (len(given) > len(to_fit)
-                  or any(n not in (1, m) for n, m in zip(given[::-1], to_fit[::-1]))):
+    shape = aval.shape
+    if shape and (len(shape) > len(to_fit)
+                  or any(n not in (1, m) for n, m in zip(shape[::-1], to_fit[::-1]))):
         raise ValueError(f"{name}: values {aval} given for an index of shape {to_fit};\n  values "
                          "that broadcast to it are required;\n  reshape them.")
     if aval.dtype == to.dtype:

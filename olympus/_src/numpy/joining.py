@@ -506,8 +506,8 @@ def _concrete_indices(name: str, obj: object, n: int) -> np.ndarray:
     if isinstance(obj, slice):
         start, step, size = slice_of(obj, n)
         return start + step * np.arange(static_int(size, name, "the size of a slice"))
-    if (given := array_method(obj)) is not None:
-        obj = given()
+    if (method := array_method(obj)) is not None:
+        obj = method()
     if isinstance(obj, Tracer):
         obj = concrete(name, obj, "obj", "compute it with NumPy")
     places = np.asarray(obj)

@@ -590,8 +590,8 @@ _roll_by = fused(_roll, static=("shift", "axis"))
 
 
 def _shifts(shift: Any) -> list[int | Array]:
-    if (given := array_method(shift)) is not None:
-        shift = given()
+    if (method := array_method(shift)) is not None:
+        shift = method()
     several = isinstance(shift, (tuple, list))
     avals = [operand("roll", s, 1).aval for s in (shift if several else (shift,))]
     for aval in avals:

@@ -135,16 +135,16 @@ def _batched_matmul(x: Array, y: Array, precision: PrecisionLike, preferred: DTy
     """
     batch = _batch_shape("matmul", x, y)
     n = len(batch)
-    kept, contracted, shared = [], [], []
+    operands, contracted, shared = [], [], []
     for z, inner in ((x, -1), (y, -2)):
         lead = z.shape[:-2]
         offset = n - len(lead)
         owned = [i for i, size in enumerate(lead, offset)
                  if not definitely_equal(size, 1) or definitely_equal(batch[i], 1)]
         ones = tuple([i for i, size in enumerate(lead) if i + offset not in owned])
-        kept.append((lax_shape.squeeze(z, ones) if ones else z, owned))
+        operands.append((lax_shape.squeeze(z, ones) if ones else z, owned))
         contracted.append(len(owned) + 2 + inner)
-    (x, own_x), (y, own_y) = kept
+    (x, own_x), (y, own_y) = operands
     shared = [i for i in own_x if i in own_y]
     pairs = (((contracted[0],), (contracted[1],)),
              (tuple([own_x.index(i) for i in shared]), tuple([own_y.index(i) for i in shared])))

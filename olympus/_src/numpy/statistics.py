@@ -335,16 +335,16 @@ _STEP_METHODS = frozenset(("lower", "higher", "midpoint", "nearest", "inverted_c
 def _quantile(x: Array, q: Array, w: Array | None, *, axes: Axes, keepdims: bool, method: str,
               skip_nan: bool) -> Array:
     """x[...], q[*qs], w[...] or None -> [*qs, ...]: interpolate between elements of two ranks."""
-    kept = [i for i in range(x.ndim) if i not in axes]
-    batch = tuple([x.shape[i] for i in kept])
+    other_axes = [i for i in range(x.ndim) if i not in axes]
+    batch = tuple([x.shape[i] for i in other_axes])
     n, last = size_of([x.shape[i] for i in axes]), len(batch)
     full = (*q.shape, *batch)
     if not size_of(full) or not n:
         out = to_array(broadcast_to(literal(np.nan, x.dtype), full))
     else:
-        x = lax_shape.reshape(lax_shape.transpose(x, (*kept, *axes)), (*batch, n))
+        x = lax_shape.reshape(lax_shape.transpose(x, (*other_axes, *axes)), (*batch, n))
         if w is not None:
-            w = lax_shape.reshape(lax_shape.transpose(w, (*kept, *axes)), (*batch, n))
+            w = lax_shape.reshape(lax_shape.transpose(w, (*other_axes, *axes)), (*batch, n))
         missing = is_nan(x)
         if w is not None and skip_nan:
             w = choose(missing, literal(0, w.dtype), w)

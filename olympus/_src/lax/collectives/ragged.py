@@ -98,8 +98,8 @@ class RaggedAllToAll(Collective):
         if type(output) is Linear:
             hit = _hits(expand_dims(starts, (0,)), expand_dims(receives, (0,)),
                         typeof(ct).shape[0])
-            kept = squeeze(bitwise_not(reduce_or(hit, (1,))), (0,))
-            cts[1] = _select(kept, ct, zeros_of(typeof(ct)))
+            untouched = squeeze(bitwise_not(reduce_or(hit, (1,))), (0,))
+            cts[1] = _select(untouched, ct, zeros_of(typeof(ct)))
         return cts
 
     def vmap_named(self, axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], *,

@@ -54,5 +54,5 @@ def changed(aval: ShapedArray, axes: Iterable[Hashable], start: str, end: str, m
         sets[end] = sets[end].union(axes)
     vma = sets.pop("varying")
     spec = aval.sharding.spec.update(**sets)
-    kept = mesh.explicit_axes or any(sets.values())
-    return aval.update(vma=vma, sharding=NamedSharding(mesh, spec) if kept else None)
+    is_cut = mesh.explicit_axes or any(sets.values())
+    return aval.update(vma=vma, sharding=NamedSharding(mesh, spec) if is_cut else None)

@@ -179,9 +179,9 @@ def emit_elimination(b: Builder, xs: Sequence[IrValue]) -> list[IrValue]:
     known = [*diagonals, right]
 
     def run(step: Callable[..., Sequence[Array]], length: int, start: Sequence[IrValue],
-            state: Sequence[ShapedArray], given: Sequence[IrValue]) -> list[IrValue]:
+            state: Sequence[ShapedArray], operands: Sequence[IrValue]) -> list[IrValue]:
         return b.counted_loop(length, start, lambda i, values: b.traced(
-            step, [i, *values, *given], [index, *state, *known]))
+            step, [i, *values, *operands], [index, *state, *known]))
 
     xs = b.traced(_ending, list(xs), known)
     start = b.traced(lambda dl, d, du, y: [
@@ -221,10 +221,10 @@ def _elimination_step(i: Array, p: Array, q: Array, y: Array, d: Array, u: Array
     wide = broadcast_in_dim(swap, typeof(y).shape, range(last + 1))
     pivot = [select(swap, a, c) for a, c in zip(other, row, strict=True)]
     rest = [select(swap, c, a) for a, c in zip(other, row, strict=True)]
-    taken, kept = select(wide, z, y), select(wide, y, z)
+    taken, remaining = select(wide, z, y), select(wide, y, z)
     factor = div(rest[0], pivot[0])
     p, q = [sub(a, mul(factor, c)) for a, c in zip(rest[1:], pivot[1:], strict=True)]
-    y = sub(kept, scaled(taken, factor, range(last + 1)))
+    y = sub(remaining, scaled(taken, factor, range(last + 1)))
     updated = [dynamic_update_index_in_dim(x, a, i, last)
                for x, a in zip((d, u, v, ys), (*pivot, taken), strict=True)]
     return [p, q, y, *updated]

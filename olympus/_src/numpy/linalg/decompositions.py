@@ -314,8 +314,8 @@ def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None, *,
     >>> print(onp.allclose(x, onp.array([0., 1.]), atol=1e-5))
     True
     """
-    given = array_args("lstsq", a, b)
-    x, y = promote_dtypes("lstsq", *given, inexact=True)
+    operands = array_args("lstsq", a, b)
+    x, y = promote_dtypes("lstsq", *operands, inexact=True)
     if typeof(x).ndim != 2 or typeof(y).ndim not in (1, 2):
         raise TypeError(f"lstsq: {typeof(x)} and {typeof(y)} given; a matrix a, and a vector or "
                         "matrix b are required; use vmap for batches.")

@@ -121,9 +121,9 @@ def _matrix(x: Array, ord: float | str, axes: tuple[int, ...], keepdims: bool) -
 
 def _spectral(x: Array, ord: object, axes: tuple[int, ...], keepdims: bool) -> Array:
     """A norm of the singular values, which are not negative and descend; 0 if there are none."""
-    kept = tuple([d for d in range(len(x.shape)) if d not in axes])
-    s = svd(lax_shape.transpose(x, (*kept, *axes)), compute_uv=False)
-    last = len(kept)
+    other_axes = tuple([d for d in range(len(x.shape)) if d not in axes])
+    s = svd(lax_shape.transpose(x, (*other_axes, *axes)), compute_uv=False)
+    last = len(other_axes)
     if ord == "nuc":
         norm = lax_shape.reduce_sum(s, (last,))
     elif definitely_equal(s.shape[last], 0):

@@ -537,15 +537,15 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: PrecisionLike = None, o
     """
     refuse_option("multi_dot", out=out)
     xs = array_args("multi_dot", *sequence(arrays, "multi_dot", "arrays"))
-    given = f"multi_dot: {', '.join(str(typeof(x)) for x in xs) or 'nothing'} given; "
+    head = f"multi_dot: {', '.join(str(typeof(x)) for x in xs) or 'nothing'} given; "
     if len(xs) < 2:
-        raise ValueError(f"{given}at least two arrays are required.")
+        raise ValueError(f"{head}at least two arrays are required.")
     ends = (xs[0], xs[-1])
     if any(len(x.shape) != 2 for x in xs[1:-1]) or any(len(x.shape) not in (1, 2) for x in ends):
-        raise ValueError(f"{given}matrices are required; the first and last may be vectors.")
+        raise ValueError(f"{head}matrices are required; the first and last may be vectors.")
     for x, y in zip(xs, xs[1:]):
         if not definitely_equal(x.shape[-1], y.shape[0]):
-            raise ValueError(f"{given}the columns of each must be as many as the rows of the next.")
+            raise ValueError(f"{head}the columns of each must be as many as the rows of the next.")
     first = [1, xs[0].shape[0]] if len(xs[0].shape) == 1 else list(xs[0].shape)
     sizes = [*first, *(x.shape[-1] if len(x.shape) == 2 else 1 for x in xs[1:])]
     return _chain(xs, _split_points(sizes), 0, len(xs) - 1, precision)

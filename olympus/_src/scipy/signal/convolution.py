@@ -202,9 +202,9 @@ def _by_fft(name: str, x: Array, y: Array, mode: str, axes: object) -> Array:
     out = back(forward(x, lengths, axes) * forward(y, lengths, axes), lengths, axes)
     window = [slice(None)] * ndim
     for i, size in axes_full:
-        kept = {"full": size, "same": n[i], "valid": n[i] - m[i] + 1}[mode]
-        start = (size - kept) // 2
-        window[i] = slice(start, start + kept)
+        length = {"full": size, "same": n[i], "valid": n[i] - m[i] + 1}[mode]
+        start = (size - length) // 2
+        window[i] = slice(start, start + length)
     return out[tuple(window)].astype(dtypes.promote_many(
         tuple([(z.dtype, False) for z in (x, y)]))[0])
 
