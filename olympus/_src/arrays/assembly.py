@@ -44,9 +44,7 @@ def make_array_from_callback(shape: Sequence[int], sharding: Sharding | Format,
         that part get copies.
       dtype: the parts' dtype; the first one's if None. It is needed where this process has no
         device.
-
-    Returns:
-      An array of shape `shape` and sharding `sharding`.
+    Returns: An array of shape `shape` and sharding `sharding`.
 
     TypeError for anything but a sharding of devices; ValueError for parts of wrong shapes or
     dtypes.
@@ -106,9 +104,7 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Shardin
         of the shape `sharding.shard_shape(shape)` and of one dtype.
       dtype: the arrays' dtype; the first one's if None. It is needed where there
         are none.
-
-    Returns:
-      An array of shape `shape` and sharding `sharding`, which shares the memory of `arrays`.
+    Returns: An array of shape `shape` and sharding `sharding`, which shares the memory of `arrays`.
 
     TypeError for other objects than arrays or a sharding of devices; ValueError for devices without
     an array, or with two, and for wrong shapes and dtypes. That devices which hold the same part
@@ -176,10 +172,8 @@ def make_array_from_process_local_data(sharding: Sharding | Device, local_data: 
       global_shape: of the whole array. Each size is `local_data`'s, which then has the whole axis,
         or as many times it as the axis has parts for each that this process holds. None is the
         latter for all axes. One for all arrays of a pytree, or a pytree of them.
-
-    Returns:
-      An array of sharding `sharding`, or a pytree of them. In a program of one process it has the
-      shape of `local_data`.
+    Returns: An array of sharding `sharding`, or a pytree of them. In a program of one process it
+      has the shape of `local_data`.
 
     ValueError for sizes that are neither, for those that the parts do not divide, and, unless
     `local_data` has the whole axis, where the parts that processes hold along an axis overlap.

@@ -55,9 +55,7 @@ def device_put(x: PyTree, device: DeviceLike | Format | PartitionSpec | Space | 
       donate: give up the arrays in `x`: a bool, or a pytree of those that is a prefix of `x`.
       may_alias: whether results may share memory with `x`, as `donate` is given; the default is
         that they may, for arrays that are on the device already.
-
-    Returns:
-      A pytree of arrays of the structure of `x`.
+    Returns: A pytree of arrays of the structure of `x`.
 
     A compiled program with `device_put` inside runs on the devices named; values may be in their
     memories "device" and "pinned_host". If a sharding is over all processes of a job, all must call
@@ -127,11 +125,11 @@ def _put_leaf(tree: PyTree, x: PyTree, index: int, target: _Target, donate: bool
         return aval.raise_val(*[_put_leaf(tree, part, index, target, donate, copy)
                                 for part in aval.lower_val(x)])
     if layout is not None:
-        found = _put_leaf(tree, x, index, target._replace(layout=None), donate, copy)
-        if isinstance(found, Tracer):
-            return lay_out("device_put", found, layout)
-        layout.check_compatible_aval(found.shape)
-        return relaid(found, demanded_layout(layout))
+        moved = _put_leaf(tree, x, index, target._replace(layout=None), donate, copy)
+        if isinstance(moved, Tracer):
+            return lay_out("device_put", moved, layout)
+        layout.check_compatible_aval(moved.shape)
+        return relaid(moved, demanded_layout(layout))
     if parts is not None:
         return _sharded(x, parts, donate, copy)
     if isinstance(x, Tracer):
@@ -307,11 +305,8 @@ def _in_memory(x: Array, memory: str | None) -> Array:
 def device_get(x: PyTree) -> PyTree:
     """Wait for the arrays of a pytree, and return NumPy arrays; other leaves stay as they are.
 
-    Args:
-      x: a pytree.
-
-    Returns:
-      The same structure; several copies run at once.
+    Args: x: a pytree.
+    Returns: The same structure; several copies run at once.
 
     >>> olympus.device_get({"a": onp.arange(2)})
     {'a': array([0, 1], dtype=int32)}
@@ -325,11 +320,8 @@ def device_get(x: PyTree) -> PyTree:
 def block_until_ready(x: T) -> T:
     """Wait until the arrays of a pytree are computed, and return it; raise their errors.
 
-    Args:
-      x: a pytree; leaves that are not arrays are ignored.
-
-    Returns:
-      The same pytree.
+    Args: x: a pytree; leaves that are not arrays are ignored.
+    Returns: The same pytree.
 
     >>> olympus.block_until_ready(onp.arange(2))
     Array([0, 1], dtype=int32)
@@ -346,9 +338,7 @@ def copy_to_host_async(x: T) -> T:
 
     Args:
       x: a pytree; of leaves that are not arrays, a method `copy_to_host_async` is called, if any.
-
-    Returns:
-      The same pytree.
+    Returns: The same pytree.
 
     >>> x = olympus.copy_to_host_async(olympus.numpy.arange(2))
     >>> x.tolist()
@@ -401,11 +391,8 @@ def make_mesh(axis_sizes: Sequence[int], axis_names: Sequence[Hashable],
 def live_arrays(platform: str | None = None) -> list[Array]:
     """All arrays of a platform that are not deleted yet, including those that Olympus keeps.
 
-    Args:
-      platform: its name; None is the default backend's.
-
-    Returns:
-      A list of arrays, to look for what holds memory.
+    Args: platform: its name; None is the default backend's.
+    Returns: A list of arrays, to look for what holds memory.
 
     >>> x = olympus.numpy.arange(3)
     >>> any(y is x for y in olympus.live_arrays())

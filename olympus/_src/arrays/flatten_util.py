@@ -64,11 +64,8 @@ def ravel_pytree(pytree: PyTree) -> tuple[Array, Callable[[Array], PyTree]]:
     The vector has the promoted dtype of all leaves; the function gives each leaf its own back. A
     tree without leaves becomes an empty float vector.
 
-    Args:
-      pytree: a pytree of arrays and numbers.
-
-    Returns:
-      (vector, unravel).
+    Args: pytree: a pytree of arrays and numbers.
+    Returns: (vector, unravel).
 
     TypeError for leaves that are not arrays. The returned function raises ValueError for a vector
     of another length and, where the leaves' dtypes differ, TypeError for one of another dtype.

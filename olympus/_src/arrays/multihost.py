@@ -90,9 +90,7 @@ def broadcast_one_to_all(in_tree: PyTree, is_source: bool | None = None) -> PyTr
         all processes; every process must call this.
       is_source: whether this process is the one whose values are taken; one must be. None is
         process 0.
-
-    Returns:
-      A pytree of NumPy arrays.
+    Returns: A pytree of NumPy arrays.
 
     TypeError for leaves that are not arrays; ValueError where no process or several are the source.
 
@@ -121,10 +119,8 @@ def process_allgather(in_tree: PyTree, tiled: bool = False) -> PyTree:
         all processes; every process must call this.
       tiled: whether values are joined along their first axis, rather than stacked along a new one;
         numbers are stacked.
-
-    Returns:
-      A pytree of NumPy arrays. For an array that spans processes, which needs `tiled`, it is the
-      whole value.
+    Returns: A pytree of NumPy arrays. For an array that spans processes, which needs `tiled`, it is
+      the whole value.
 
     >>> multihost_utils.process_allgather({"loss": 3.0})
     {'loss': array([3.])}
@@ -162,8 +158,7 @@ def _gather_whole(x: Array) -> np.ndarray:
 def sync_global_devices(name: str) -> None:
     """Wait until all processes have come here, and all their devices.
 
-    Args:
-      name: of the place; AssertionError where processes wait at different ones.
+    Args: name: of the place; AssertionError where processes wait at different ones.
 
     >>> multihost_utils.sync_global_devices("data is ready")
     """
@@ -216,12 +211,9 @@ def reached_preemption_sync_point(step_id: int) -> bool:
     The notice is SIGTERM to any process. All then go on to the step after the last one that any of
     them has begun, and there this is True.
 
-    Args:
-      step_id: the number of the step, from the same one on in all processes, in each step.
-
-    Returns:
-      A bool; False where there is no job. RuntimeError if `olympus_enable_preemption_service` was
-      off when the job was joined.
+    Args: step_id: the number of the step, from the same one on in all processes, in each step.
+    Returns: A bool; False where there is no job. RuntimeError if
+      `olympus_enable_preemption_service` was off when the job was joined.
 
     >>> multihost_utils.reached_preemption_sync_point(0)
     False
@@ -260,10 +252,8 @@ def host_local_array_to_global_array(local_inputs: PyTree, global_mesh: Mesh, ps
         whole. Arrays that span processes stay as they are.
       global_mesh: a mesh in which the devices of each process are a block.
       pspecs: a pytree of `PartitionSpec`s, a prefix of the structure of `local_inputs`.
-
-    Returns:
-      A pytree of arrays. Axes that are cut over processes are as many times longer; of those that
-      are not, all processes must give the same values.
+    Returns: A pytree of arrays. Axes that are cut over processes are as many times longer; of those
+      that are not, all processes must give the same values.
 
     >>> import numpy as np, olympus
     >>> mesh = olympus.make_mesh((1,), ("x",))
@@ -297,7 +287,6 @@ def global_array_to_host_local_array(global_inputs: PyTree, global_mesh: Mesh, p
       global_mesh: a mesh in which the devices of each process are a block.
       pspecs: a pytree of `PartitionSpec`s, a prefix of the structure of `global_inputs`: how they
         are cut; they are cut anew if they are not.
-
     Returns: A pytree of arrays over this process's part of the mesh.
 
     >>> import numpy as np, olympus
@@ -328,8 +317,7 @@ def global_array_to_host_local_array(global_inputs: PyTree, global_mesh: Mesh, p
 class ProcessFailureError(Exception):
     """Processes were lost while `live_devices` was entered.
 
-    Args:
-      failed_devices: the set of their devices.
+    Args: failed_devices: the set of their devices.
     """
 
     def __init__(self, failed_devices: set[Device]) -> None:
@@ -356,8 +344,7 @@ def live_devices(devices: Sequence[Device]) -> Iterator[list[Device]]:
     The processes wait for each other where they enter and leave it, so that all agree which are
     alive. For a job whose others go on when one is lost: `olympus_enable_recoverability`.
 
-    Args:
-      devices: what to choose from, some of this process among them.
+    Args: devices: what to choose from, some of this process among them.
 
     Returns: A context manager, which gives the list of the processes that are alive.
 

@@ -91,10 +91,10 @@ class File(ast.NodeVisitor):
             names.append(inner.attr)
             inner = inner.value
         if isinstance(inner, ast.Name):
-            found = self.bound.get(inner.id)
-            if found and isinstance(node.ctx, ast.Load) and not any(
+            path = self.bound.get(inner.id)
+            if path and isinstance(node.ctx, ast.Load) and not any(
                     inner.id in names for names in self.hidden):
-                self.use(".".join([found, *names[::-1]]), node.lineno)
+                self.use(".".join([path, *names[::-1]]), node.lineno)
         else:
             self.visit(inner)
 
@@ -123,10 +123,10 @@ class File(ast.NodeVisitor):
 
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> None:
         """A parameter or variable of a function hides the module's binding of its name."""
-        given = node.args
-        parameters = [*given.posonlyargs, *given.args, *given.kwonlyargs]
+        arguments = node.args
+        parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
         for child in filter(None, (
-                *given.defaults, *given.kw_defaults, *(a.annotation for a in parameters),
+                *arguments.defaults, *arguments.kw_defaults, *(a.annotation for a in parameters),
                 *getattr(node, "decorator_list", ()), getattr(node, "returns", None))):
             self.visit(child)
         names = {a.arg for a in parameters}
@@ -187,13 +187,13 @@ def uses(program: Path) -> Iterator[Use]:
     while waiting:
         path, package = waiting.popleft()
         try:
-            found = _imports_of(path, package)
+            imported = _imports_of(path, package)
         except (SyntaxError, UnicodeDecodeError, RecursionError):
             if path == program:
                 raise
             continue
-        yield from found.uses
-        for name in found.imports:
+        yield from imported.uses
+        for name in imported.imports:
             if name in asked or name.partition(".")[0] in _NOT_FOLLOWED:
                 continue
             asked.add(name)

@@ -119,16 +119,16 @@ class Names:
 
     def listed(self) -> list[str]:
         """All names of the module, in JAX's spelling."""
-        found = {spellings.theirs(n) for home in self.homes
-                 for n in getattr(home, "__all__", None) or dir(home) if n[0] != "_"}
-        return sorted(found.union(self.own))
+        public = {spellings.theirs(n) for home in self.homes
+                  for n in getattr(home, "__all__", None) or dir(home) if n[0] != "_"}
+        return sorted(public.union(self.own))
 
     def nothing_called(self, attribute: str, where: str) -> str:
         """The message that says so."""
         also = "".join(f", nor has {home.__name__!r} {spelt!r}" for home, spelt in [
             (home, spellings.ours(attribute)) for home in self.homes])
-        hints = [found for home, spelt in self.places(attribute)
-                 if (found := hint_for(home.__name__, spelt))]
+        hints = [known_hint for home, spelt in self.places(attribute)
+                 if (known_hint := hint_for(home.__name__, spelt))]
         near = _difflib.get_close_matches(attribute, self.listed(), n=3)
         hint = (spellings.theirs(hints[0]) if hints else f"nearest names: {', '.join(near)}" if near
                 else f"dir({self.name}) lists what it has")

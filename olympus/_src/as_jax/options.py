@@ -64,10 +64,10 @@ class Configuration:
     def complete_absl_config(self) -> None:
         """Set the options that absl's command line names."""
         for name, value in self.values.items():
-            given = _flags.FLAGS[name].value if name in _flags.FLAGS else None
-            if given is not None:
-                number = isinstance(value, (int, float)) and isinstance(given, str)
-                self.update(name, type(value)(given) if number else given)
+            flag = _flags.FLAGS[name].value if name in _flags.FLAGS else None
+            if flag is not None:
+                number = isinstance(value, (int, float)) and isinstance(flag, str)
+                self.update(name, type(value)(flag) if number else flag)
 
     def parse_flags_with_absl(self) -> None:
         """`config_with_absl`, for programs that do not run by `absl.app`."""

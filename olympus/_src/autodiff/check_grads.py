@@ -41,11 +41,11 @@ def _difference_step(args: PyTree) -> float:
     return max([step for _, step in _scales(args).values()], default=_SCALES[52][1])
 
 
-def _tolerance(given: Tolerance, *trees: PyTree) -> float:
+def _tolerance(wanted: Tolerance, *trees: PyTree) -> float:
     """The tolerance of the least exact dtype, unless one is given for all or for that one."""
-    if given is not None and not isinstance(given, Mapping):
-        return given
-    by_dtype = {dtypes.as_dtype(dtype): tolerance for dtype, tolerance in (given or {}).items()}
+    if wanted is not None and not isinstance(wanted, Mapping):
+        return wanted
+    by_dtype = {dtypes.as_dtype(dtype): tolerance for dtype, tolerance in (wanted or {}).items()}
     return max([by_dtype.get(dtype, usual) for dtype, (usual, _) in _scales(*trees).items()],
                default=_SCALES[52][0])
 
@@ -169,8 +169,7 @@ def check_vjp(f: Callable[..., PyTree], f_vjp: Callable[..., tuple[PyTree, Calla
     Compared are two numbers: a random cotangent times the difference along a random direction, and
     the pullback of that cotangent times the direction.
 
-    Args:
-      f_vjp: takes the arguments and returns (results, pullback), as
+    Args: f_vjp: takes the arguments and returns (results, pullback), as
         `functools.partial(olympus.vjp, f)` does.
 
     AssertionError where the values, or the products, differ.

@@ -210,12 +210,9 @@ def value_and_grad(fun: Callable[P, R], argnums: ArgNums = 0, has_aux: bool = Fa
     It takes the arguments of `grad`. The result is `(value, gradient)`, with `has_aux`
     `((value, aux), gradient)`.
 
-    Args:
-      fun, argnums, has_aux, holomorphic, allow_int, reduce_axes: as of `grad`.
-
-    Returns:
-      A function of the arguments of `fun`; it costs a few evaluations of `fun`, however many the
-      arguments.
+    Args: fun, argnums, has_aux, holomorphic, allow_int, reduce_axes: as of `grad`.
+    Returns: A function of the arguments of `fun`; it costs a few evaluations of `fun`, however many
+      the arguments.
 
     >>> olympus.value_and_grad(lambda x: x * x)(3.0)
     (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
@@ -237,11 +234,9 @@ def grad(fun: Callable[P, PyTree], argnums: ArgNums = 0, has_aux: bool = False,
       holomorphic: `fun` is complex-differentiable; its arguments and result must be complex.
       allow_int: differentiate integer and bool arguments as well; their gradient has dtype float0.
       reduce_axes: must be empty.
-
-    Returns:
-      A function of the same arguments. Its result has the structure of the argument, or is a tuple
-      of those if `argnums` is one. The gradient of a real function of complex arguments is the
-      conjugate of the direction of steepest ascent.
+    Returns: A function of the same arguments. Its result has the structure of the argument, or is a
+      tuple of those if `argnums` is one. The gradient of a real function of complex arguments is
+      the conjugate of the direction of steepest ascent.
 
     TypeError for a result that is no real scalar, and for arguments of other dtypes.
 
@@ -376,9 +371,7 @@ def jvp(fun: Callable[..., PyTree], primals: Sequence[PyTree], tangents: Sequenc
       tangents: the direction, of the same structure, shapes and dtypes; of dtype float0 where the
         argument is integer or bool.
       has_aux: `fun` returns a pair (result, anything else).
-
-    Returns:
-      `(result, tangent of the result)`, with `has_aux` and aux as the third.
+    Returns: `(result, tangent of the result)`, with `has_aux` and aux as the third.
 
     TypeError for structures or dtypes that differ, ValueError for shapes that do.
 
@@ -391,7 +384,7 @@ def jvp(fun: Callable[..., PyTree], primals: Sequence[PyTree], tangents: Sequenc
                         f"found {type(primals).__name__} and {type(tangents).__name__}; write "
                         "jvp(f, (x,), (t,)).")
     leaves, tree = flatten_arguments("jvp", primals)
-    given, tangent_tree = tree_flatten(tangents)
+    tangent_leaves, tangent_tree = tree_flatten(tangents)
     # The structure first: only then does each tangent have a primal that its type is compared with.
     if tree != tangent_tree:
         places = "; ".join(explain_mismatch(tree, tangents)[:4])
@@ -399,9 +392,9 @@ def jvp(fun: Callable[..., PyTree], primals: Sequence[PyTree], tangents: Sequenc
                         f"structure; {places}; pass one tangent per array, in equal containers.")
     positions = range(len(primals))
     avals = check_arrays("jvp", fun, leaves, positions, primals)
-    for i, (aval, t) in enumerate(zip(avals, given)):
+    for i, (aval, t) in enumerate(zip(avals, tangent_leaves)):
         _check_tangent("jvp", aval, t, lambda i=i: leaf_name(fun, positions, primals, i))
-    directions = _directions(avals, given)
+    directions = _directions(avals, tangent_leaves)
     flat = FlatFunction("jvp", fun, lambda xs: fun(*tree.unflatten(xs)), has_aux)
     outs, out_tangents = jvp_flat(under("jvp", flat), as_arrays(leaves), directions)
     result_tangents = [instantiate(t, typeof(x)) for x, t in zip(outs, out_tangents)]
@@ -529,15 +522,15 @@ class Pullback(LinearMap):
     def args_res(self, arguments: Sequence[PyTree]) -> None:
         meta = self.meta
         leaves = meta.in_tree.flatten_up_to(tuple(arguments))
-        given = list(self.consts)
+        consts = list(self.consts)
         for place, i in enumerate(meta.argument):
             if i is not None and not isinstance(leaves[i], NotNeeded):
-                given[place], = as_arrays([leaves[i]])
-                if typeof(given[place]) != meta.lin.avals[i]:
-                    raise ValueError(f"vjp: {typeof(given[place])} given as arguments"
+                consts[place], = as_arrays([leaves[i]])
+                if typeof(consts[place]) != meta.lin.avals[i]:
+                    raise ValueError(f"vjp: {typeof(consts[place])} given as arguments"
                                      f"{structure_path(meta.in_tree, i)} of {meta.name}; the "
                                      f"argument {meta.lin.avals[i]} itself is required.")
-        self.consts = given
+        self.consts = consts
 
     @api_boundary
     def __call__(self, *out_cts: object) -> tuple[PyTree, ...]:
@@ -596,9 +589,9 @@ class Pullback(LinearMap):
         if actual is not None and matches(actual, required):
             return
         path = structure_path(self.meta.out_tree, index)
-        given = f"of type {type(ct).__name__}" if actual is None else str(actual)
+        kind = f"of type {type(ct).__name__}" if actual is None else str(actual)
         raise ValueError(f"vjp: unexpected Olympus type: the cotangent of result{path} of "
-                         f"{self.meta.name} is {given}, and the result is {aval}; the same shape "
+                         f"{self.meta.name} is {kind}, and the result is {aval}; the same shape "
                          "and dtype are required; convert it with astype or broadcast it.")
 
 
@@ -730,15 +723,15 @@ def vjp(fun: Callable[..., PyTree], *primals: PyTree, has_aux: bool = False,
     return out, pullback, *aux
 
 
-def _flag_for_each_array(what: str, given: PyTree, primals: tuple[PyTree, ...]) -> list[bool]:
+def _flag_for_each_array(what: str, flag_tree: PyTree, primals: tuple[PyTree, ...]) -> list[bool]:
     """A bool for each array of the arguments."""
     try:
-        flags = broadcast_prefix(given, primals)
+        flags = broadcast_prefix(flag_tree, primals)
     except ValueError as error:
-        raise ValueError(f"vjp: {what} {given!r:.60} given; a bool is required, or a tuple of "
+        raise ValueError(f"vjp: {what} {flag_tree!r:.60} given; a bool is required, or a tuple of "
                          f"prefixes of the arguments ({error}).") from None
     if not all(isinstance(flag, bool) for flag in flags):
-        raise TypeError(f"vjp: {what} {given!r:.60} given; True and False are required.")
+        raise TypeError(f"vjp: {what} {flag_tree!r:.60} given; True and False are required.")
     return flags
 
 
@@ -776,10 +769,8 @@ def linearize(fun: Callable[..., PyTree], *primals: PyTree,
       fun: a function of pytrees of arrays, with any result.
       *primals: its arguments.
       has_aux: `fun` returns a pair (result, anything else).
-
-    Returns:
-      `(result, derivative)`, with `has_aux` and aux as the third; `derivative(*tangents)` takes
-      tangents of the arguments' structures, shapes and dtypes.
+    Returns: `(result, derivative)`, with `has_aux` and aux as the third; `derivative(*tangents)`
+      takes tangents of the arguments' structures, shapes and dtypes.
 
     >>> value, derivative = olympus.linearize(onp.sin, 0.0)
     >>> derivative(2.0)
@@ -797,9 +788,7 @@ def fwd_and_bwd(fun: Callable[..., PyTree], argnums: ArgNums, has_aux: bool = Fa
       argnums: which positional arguments to differentiate.
       has_aux: `fun` returns a pair (result, anything else).
       jitted: compile both.
-
-    Returns:
-      `fwd(*args) -> (result, residuals)`, with `has_aux` and aux as the third, and
+    Returns: `fwd(*args) -> (result, residuals)`, with `has_aux` and aux as the third, and
       `bwd(residuals, cotangent) -> cotangents`: of one argument, or a tuple as `argnums` is.
 
     >>> fwd, bwd = olympus.fwd_and_bwd(lambda x, y: x * y, argnums=0)
@@ -840,10 +829,8 @@ def linear_transpose(fun: Callable[..., PyTree], *primals: PyTree,
       fun: a linear function of pytrees of arrays.
       *primals: arguments, or anything with shape and dtype: the values are not used.
       reduce_axes: must be empty.
-
-    Returns:
-      A function of one cotangent of the result's structure and types, which returns a tuple of one
-      value per argument.
+    Returns: A function of one cotangent of the result's structure and types, which returns a tuple
+      of one value per argument.
 
     TypeError if an operation in it is not linear in what depends on the arguments.
 
@@ -863,9 +850,9 @@ def linear_transpose(fun: Callable[..., PyTree], *primals: PyTree,
     out_avals, out_tree = closed.out_avals, flat.out_tree
     # A map between integers and floats rounds, and one of bools has no addition: not linear.
     kinds = {"b": "bool", "i": "integer", "u": "integer", "f": "inexact", "c": "inexact"}
-    found = {kinds.get(dtypes.scalar_kind(a.dtype), "other") if a.is_array else "inexact"
-             for a in (*avals, *out_avals)}
-    if len(found) > 1 or found & {"bool", "other"}:
+    other_kinds = {kinds.get(dtypes.scalar_kind(a.dtype), "other") if a.is_array else "inexact"
+                   for a in (*avals, *out_avals)}
+    if len(other_kinds) > 1 or other_kinds & {"bool", "other"}:
         raise TypeError("linear_transpose: linear_transpose only supports functions of arguments "
                         "and results that are all floating or complex, or all integers; "
                         f"{name_of(fun)} maps {', '.join(map(str, avals))} to "
@@ -880,11 +867,11 @@ def linear_transpose(fun: Callable[..., PyTree], *primals: PyTree,
                              f"the cotangents of {name}", "its result", out_tree, out_ct,
                              TypeError)
         for i, (aval, ct) in enumerate(zip(out_avals, cts)):
-            given = typeof(ct)
-            if not matches(given, aval):
+            actual = typeof(ct)
+            if not matches(actual, aval):
                 raise TypeError("linear_transpose: cotangent type does not match function output: "
                                 f"the cotangent of result{structure_path(out_tree, i)} of "
-                                f"{name} is {given}, and the result is {aval}.")
+                                f"{name} is {actual}, and the result is {aval}.")
         # Not `backward_pass`, which is for tapes: a loop or call of the user's program may return
         # coefficients beside linear results.
         ins = apply_transpose(pr, consts, [Linear(a) for a in avals], as_arrays(cts),

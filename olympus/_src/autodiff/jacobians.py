@@ -51,12 +51,10 @@ def jacfwd(fun: Callable[P, PyTree], argnums: ArgNums = 0, has_aux: bool = False
       argnums: which positional arguments to differentiate: an int or several.
       has_aux: `fun` returns a pair (result, anything else), and the Jacobian function too.
       holomorphic: `fun` is complex-differentiable; its arguments and results must be complex.
-
-    Returns:
-      A function of the same arguments. Its result has the structure of the function's result, with
-      the structure of the argument at each leaf (a tuple of those if `argnums` is one); an array's
-      shape is the result's followed by the argument's. An integer result has a Jacobian of zeros,
-      of its dtype.
+    Returns: A function of the same arguments. Its result has the structure of the function's
+      result, with the structure of the argument at each leaf (a tuple of those if `argnums` is
+      one); an array's shape is the result's followed by the argument's. An integer result has a
+      Jacobian of zeros, of its dtype.
 
     >>> olympus.jacfwd(lambda x: x * x)(onp.array([1.0, 2.0]))
     Array([[2., 0.],
@@ -76,9 +74,7 @@ def jacrev(fun: Callable[P, PyTree], argnums: ArgNums = 0, has_aux: bool = False
     Args:
       fun, argnums, has_aux, holomorphic: as of `jacfwd`.
       allow_int: whether arguments may be integers.
-
-    Returns:
-      A function of the same arguments; it costs as many gradients as `fun` has outputs.
+    Returns: A function of the same arguments; it costs as many gradients as `fun` has outputs.
 
     >>> olympus.jacrev(lambda x: x * x)(onp.array([1.0, 2.0]))
     Array([[2., 0.],
@@ -103,10 +99,8 @@ def hessian(fun: Callable[P, PyTree], argnums: ArgNums = 0, has_aux: bool = Fals
       argnums: which argument to differentiate by, an int or a sequence of them.
       has_aux: whether `fun` returns a pair, whose first item alone is differentiated.
       holomorphic: whether `fun` is a holomorphic function of complex numbers.
-
-    Returns:
-      A function of the same arguments; for shapes s of the result and n of the argument, arrays of
-      shape s + n + n.
+    Returns: A function of the same arguments; for shapes s of the result and n of the argument,
+      arrays of shape s + n + n.
 
     >>> olympus.hessian(lambda x: x[0] * x[1])(onp.array([1.0, 2.0]))
     Array([[0., 1.],
@@ -209,8 +203,8 @@ def _jacobian_columns(lin: Linearized) -> Blocks:
     outs, dims = batch_flat(
         under("vmap", lambda *ts: eval_olympuspr(program.olympuspr, program.consts, *ts)),
         Axis(total), units, [0] * len(units)) if total else ([], [])
-    found = iter(zip(outs, dims))
-    return [_blocks_of_column(next(found) if total and active else None, out, lin.avals, total)
+    columns = iter(zip(outs, dims))
+    return [_blocks_of_column(next(columns) if total and active else None, out, lin.avals, total)
             for out, active in zip(lin.out_avals, lin.active_out)]
 
 

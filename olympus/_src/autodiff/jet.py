@@ -77,20 +77,20 @@ def jet(fun: Callable[..., PyTree], primals: Sequence[PyTree], series: Sequence[
                          " is required.")
     leaves, tree = tree_flatten(tuple(primals))
     check_arrays("jet", fun, leaves, range(len(primals)), primals)
-    given: list[Any] = []
+    series_by_leaf: list[Any] = []
     for i, (primal, terms) in enumerate(zip(primals, series, strict=True)):
         its, inner = tree_flatten(primal)
-        given += ([zero_series] * len(its) if isinstance(terms, ZeroSeries) else
-                  _series_of(i, inner, terms))
+        series_by_leaf += ([zero_series] * len(its) if isinstance(terms, ZeroSeries) else
+                           _series_of(i, inner, terms))
     # A zero series is as long as the others are.
-    lengths = {len(terms) for terms in given if not isinstance(terms, ZeroSeries)}
+    lengths = {len(terms) for terms in series_by_leaf if not isinstance(terms, ZeroSeries)}
     if len(lengths) > 1:
         raise ValueError(f"jet: series of {sorted(lengths)} terms given; as many for each argument "
                          "are required.")
     order = lengths.pop() if lengths else 0
     arrays = as_arrays(leaves)
     scaled = [_derivatives_of_terms(terms, x, factorial_scaled) for x,
-              terms in zip(arrays, given, strict=True)]
+              terms in zip(arrays, series_by_leaf, strict=True)]
 
     def flat(*xs: object) -> tuple[list[ArrayLike], PyTreeDef]:
         outs, out_tree = tree_flatten(fun(*tree_unflatten(tree, xs)))
@@ -140,11 +140,8 @@ def jet2(fun: Callable[..., PyTree], primals: Sequence[PyTree], series: Sequence
          factorial_scaled: bool = False, **_: object) -> tuple[PyTree, PyTree]:
     """`jet` whose terms are coefficients of Taylor polynomials.
 
-    Args:
-      fun, primals, series, factorial_scaled: as for `jet`.
-
-    Returns:
-      (fun(*primals), series of the result).
+    Args: fun, primals, series, factorial_scaled: as for `jet`.
+    Returns: (fun(*primals), series of the result).
 
     >>> from olympus.experimental.jet import jet2
     >>> print(jet2(lambda x: x * x, (3.0,), ([1.0, 0.0],)))     # (3 + t)² = 9 + 6 t + t²
@@ -156,8 +153,7 @@ def jet2(fun: Callable[..., PyTree], primals: Sequence[PyTree], series: Sequence
 def fact(n: int) -> float:
     """The factorial of an int, as a float.
 
-    Args:
-      n: not negative.
+    Args: n: not negative.
 
     >>> from olympus.experimental.jet import fact
     >>> fact(4)
@@ -171,8 +167,7 @@ def fact(n: int) -> float:
 def defzero(prim: Primitive) -> None:
     """Let a primitive be constant along every curve.
 
-    Args:
-      prim: the primitive.
+    Args: prim: the primitive.
 
     >>> from olympus.experimental.jet import defzero
     >>> from olympus.extend.core import Primitive
@@ -185,11 +180,8 @@ def zero_prop(prim: Primitive, primals_in: Sequence[ArrayLike], series_in: Serie
               ) -> tuple[Array, list[Array]]:
     """The rule of a primitive that is constant along every curve.
 
-    Args:
-      prim, params: the operation; primals_in, series_in: operands and their terms.
-
-    Returns:
-      (result, terms).
+    Args: prim, params: the operation; primals_in, series_in: operands and their terms.
+    Returns: (result, terms).
 
     >>> from olympus.experimental.jet import zero_prop
     >>> print(zero_prop(lax.floor_p, [2.5], [[1.0]]))
@@ -202,8 +194,7 @@ def zero_prop(prim: Primitive, primals_in: Sequence[ArrayLike], series_in: Serie
 def deflinear(prim: Primitive) -> None:
     """Let a primitive apply to each term as to the value.
 
-    Args:
-      prim: the primitive, linear in all operands together.
+    Args: prim: the primitive, linear in all operands together.
 
     >>> from olympus.experimental.jet import deflinear
     >>> from olympus.extend.core import Primitive
@@ -216,11 +207,8 @@ def linear_prop(prim: Primitive, primals_in: Sequence[ArrayLike], series_in: Ser
                 **params: object) -> tuple[Array, list[Array]]:
     """The rule of a primitive that is linear in all operands together.
 
-    Args:
-      prim, params: the operation; primals_in, series_in: operands and their terms.
-
-    Returns:
-      (result, terms).
+    Args: prim, params: the operation; primals_in, series_in: operands and their terms.
+    Returns: (result, terms).
 
     >>> from olympus.experimental.jet import linear_prop
     >>> print(linear_prop(lax.neg_p, [2.5], [[1.0]])[0])
@@ -233,8 +221,7 @@ def linear_prop(prim: Primitive, primals_in: Sequence[ArrayLike], series_in: Ser
 def def_deriv(prim: Primitive, deriv: Callable[..., ArrayLike]) -> None:
     """Give the derivative of a primitive of one operand.
 
-    Args:
-      prim: the primitive; deriv: its derivative, a function of the operand and the params.
+    Args: prim: the primitive; deriv: its derivative, a function of the operand and the params.
 
     >>> from olympus.experimental.jet import def_deriv
     >>> from olympus.extend.core import Primitive
@@ -251,9 +238,7 @@ def deriv_prop(prim: Primitive, deriv: Callable[..., ArrayLike], primals_in: Seq
     Args:
       prim, params: the operation; deriv: its derivative.
       primals_in, series_in: the operand and its terms.
-
-    Returns:
-      (result, terms).
+    Returns: (result, terms).
 
     >>> from olympus.experimental.jet import deriv_prop
     >>> print(deriv_prop(lax.sin_p, lax.cos, [0.0], [[1.0, 0.0, 0.0]], accuracy=None)[1][0])

@@ -37,8 +37,8 @@ def saved_residuals(fun: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree
     active = list(map(has_tangent, avals))
 
     def flat(*xs: object) -> list[Array]:
-        given, named = tree.unflatten(xs)
-        return tree_leaves(fun(*given, **named))
+        args, named = tree.unflatten(xs)
+        return tree_leaves(fun(*args, **named))
 
     def tangents(_: object, __: object, primals: Sequence[Array], unknown: Sequence[Array]
                  ) -> list[Array]:

@@ -704,11 +704,8 @@ def _hashable(value: T) -> T:
 def make_user_context(default_value: Hashable = None) -> UserContext:
     """Make a value of your own that jitted functions depend on, as they do on the options.
 
-    Args:
-      default_value: hashable; what holds outside of every `with` block.
-
-    Returns:
-      A callable: `with context(value):` sets it in this thread, `context.value` reads it.
+    Args: default_value: hashable; what holds outside of every `with` block.
+    Returns: A callable: `with context(value):` sets it in this thread, `context.value` reads it.
 
     >>> scale = olympus.make_user_context(1)
     >>> f = olympus.jit(lambda x: x * scale.value)
@@ -724,11 +721,8 @@ def make_user_context(default_value: Hashable = None) -> UserContext:
 def disable_jit(disable: bool = True) -> Override:
     """Context manager under which jitted functions and control flow run as plain Python.
 
-    Args:
-      disable: False turns jit on again within.
-
-    Returns:
-      A context manager, for this thread.
+    Args: disable: False turns jit on again within.
+    Returns: A context manager, for this thread.
 
     >>> with disable_jit():
     ...     config.olympus_disable_jit
@@ -775,9 +769,9 @@ class Configuration:
     def _find(self, operation: str, name: str) -> Option:
         if not isinstance(name, str):
             raise TypeError(f"{operation}: got {name!r}; the name of an option is required.")
-        found = _options.get(name)
-        if found is not None:
-            return found
+        option = _options.get(name)
+        if option is not None:
+            return option
         near = _difflib.get_close_matches(name, [*_options], n=3, cutoff=0.5)
         # A name without its prefix is the commonest slip.
         near = [f"olympus_{name}"] if f"olympus_{name}" in _options else near

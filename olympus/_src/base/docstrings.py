@@ -36,6 +36,19 @@ _EXPERIMENTAL = _IMPORTS | {
     "plgpu": "from olympus.experimental.pallas import triton as plgpu"}
 
 
+def unfolded(doc: str) -> str:
+    """A docstring with its sections below their heads, as help() shows them.
+
+    The source has a section of one entry beside its head: `Returns: A bool.`
+    """
+    for head in ("Args: ", "Returns: "):
+        at = doc.find(head)
+        margin = doc[doc.rfind("\n", 0, at):at] if at > 0 else ""
+        if margin.isspace():
+            doc = f"{doc[:at].rstrip()}\n{margin}{head[:-1]}{margin}  {doc[at + len(head):]}"
+    return doc
+
+
 def with_imports(doc: str, module: str) -> str:
     """A docstring whose example begins with imports: of the usual names and the module it is in."""
     head, mark, example = doc.partition(">>>")
@@ -98,8 +111,9 @@ def described_like(model: object) -> Callable[[F], F]:
     """
     if not model.__doc__:       # under `python -OO`
         return lambda fun: fun
-    words, _, _ = model.__doc__.partition(">>>")
-    parts = words.replace(f"\n{_margin(model.__doc__)}", "\n").split("\n\n")
+    doc = unfolded(model.__doc__)
+    words, _, _ = doc.partition(">>>")
+    parts = words.replace(f"\n{_margin(doc)}", "\n").split("\n\n")
     said = {part.split(maxsplit=1)[0]: part for part in parts[1:-1]}
     entries = [(text.partition(":")[0].replace("*", "").split(", "), text.replace("\n    ", "\n"))
                for text in _parameter_entries(said.get("Args:", ""), "\n  ")]
@@ -134,8 +148,8 @@ def _parameters(code: CodeType) -> tuple[str, ...]:
 
 
 def _completed(doc: str, parameters: tuple[str, ...], fits: list[_Entry], returns: str) -> str:
-    example = doc.index(">>>")
-    margin = _margin(doc)
+    doc = unfolded(doc)
+    example, margin = doc.index(">>>"), _margin(doc)
     paragraph, entry = f"\n\n{margin}", f"\n{margin}  "
     start = end = doc.find(f"{paragraph}Args:", 0, example)
     entry_of: dict[str, str] = {}

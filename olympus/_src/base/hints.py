@@ -209,16 +209,16 @@ _LISTED = (*_SISTERS[1:], "olympus.lax.linalg", "olympus.numpy.linalg", "olympus
 
 def hint_for(module: str, name: str) -> str:
     """The replacement for a name that a module lacks; '' if none is known."""
-    found = HINTS.get(module, {}).get(name, "")
-    if not found and module in _SISTERS and (elsewhere := _module_with(name, module)):
+    hint = HINTS.get(module, {}).get(name, "")
+    if not hint and module in _SISTERS and (elsewhere := _module_with(name, module)):
         return f"use {elsewhere}.{name}"
     # `hasattr` would print NumPy's warnings about names that it is about to drop.
-    if not found and module == "olympus.numpy" and name in dir(np):
-        found = f"numpy.{name} works on NumPy arrays, outside of olympus.jit"
-    elif not found and f"{module}.".startswith("olympus.scipy.") and not name.startswith("_"):
+    if not hint and module == "olympus.numpy" and name in dir(np):
+        hint = f"numpy.{name} works on NumPy arrays, outside of olympus.jit"
+    elif not hint and f"{module}.".startswith("olympus.scipy.") and not name.startswith("_"):
         theirs = module.removeprefix("olympus.")
-        found = _HOST.format(f"{theirs}.{name}") if _scipy_lists(theirs, name) else ""
-    return found
+        hint = _HOST.format(f"{theirs}.{name}") if _scipy_lists(theirs, name) else ""
+    return hint
 
 
 def _module_with(name: str, asked: str) -> str:

@@ -32,10 +32,10 @@ def columns(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def _table_row(tag: str, cells: Sequence[str]) -> str:
     sides = ["right"] * (len(cells) - 1) + ["left"]
-    found = [f'<{tag} style="text-align:{side};padding:1px 8px;'
-             f'border-bottom:1px solid #ddd{"" if side == "left" else ";white-space:nowrap"}">'
-             f"{escape(cell)}</{tag}>" for cell, side in zip(cells, sides, strict=True)]
-    return f"<tr>{''.join(found)}</tr>"
+    columns = [f'<{tag} style="text-align:{side};padding:1px 8px;'
+               f'border-bottom:1px solid #ddd{"" if side == "left" else ";white-space:nowrap"}">'
+               f"{escape(cell)}</{tag}>" for cell, side in zip(cells, sides, strict=True)]
+    return f"<tr>{''.join(columns)}</tr>"
 
 
 def boxes(labels: dict[tuple[int, int], str], height: int, width: int,

@@ -117,8 +117,7 @@ def record_scalar(event: str, value: float, **kwargs: str | int) -> None:
 def register_event_listener(callback: Listener) -> None:
     """Let a function be told of `record_event`.
 
-    Args:
-      callback: called with the event and its keywords, in the thread where it happens; its
+    Args: callback: called with the event and its keywords, in the thread where it happens; its
         exceptions come out there.
 
     >>> seen = []
@@ -134,8 +133,7 @@ def register_event_listener(callback: Listener) -> None:
 def register_event_duration_secs_listener(callback: Listener) -> None:
     """Let a function be told of `record_event_duration_secs`.
 
-    Args:
-      callback: called with the event, the seconds and keywords.
+    Args: callback: called with the event, the seconds and keywords.
 
     >>> seen = []
     >>> monitoring.register_event_duration_secs_listener(
@@ -151,8 +149,7 @@ def register_event_duration_secs_listener(callback: Listener) -> None:
 def register_event_time_span_listener(callback: Listener) -> None:
     """Let a function be told of `record_event_time_span`.
 
-    Args:
-      callback: called with the event, its begin, its end and keywords.
+    Args: callback: called with the event, its begin, its end and keywords.
 
     >>> monitoring.register_event_time_span_listener(
     ...     lambda event, start, end, **more: print(event, end - start))
@@ -166,8 +163,7 @@ def register_event_time_span_listener(callback: Listener) -> None:
 def register_scalar_listener(callback: Listener) -> None:
     """Let a function be told of `record_scalar`.
 
-    Args:
-      callback: called with the event, the number and keywords.
+    Args: callback: called with the event, the number and keywords.
 
     >>> monitoring.register_scalar_listener(lambda event, value, **more: print(event, value))
     >>> monitoring.record_scalar("/my_program/loss", 0.25)
@@ -180,8 +176,7 @@ def register_scalar_listener(callback: Listener) -> None:
 def unregister_event_listener(callback: Listener) -> None:
     """Tell a function no more of events; ValueError if it does not listen.
 
-    Args:
-      callback: what `register_event_listener` was given.
+    Args: callback: what `register_event_listener` was given.
 
     >>> monitoring.register_event_listener(print)
     >>> monitoring.unregister_event_listener(print)
@@ -192,8 +187,7 @@ def unregister_event_listener(callback: Listener) -> None:
 def unregister_event_duration_listener(callback: Listener) -> None:
     """Tell a function no more of durations; ValueError if it does not listen.
 
-    Args:
-      callback: what `register_event_duration_secs_listener` was given.
+    Args: callback: what `register_event_duration_secs_listener` was given.
 
     >>> monitoring.register_event_duration_secs_listener(print)
     >>> monitoring.unregister_event_duration_listener(print)
@@ -204,8 +198,7 @@ def unregister_event_duration_listener(callback: Listener) -> None:
 def unregister_event_time_span_listener(callback: Listener) -> None:
     """Tell a function no more of spans of time; ValueError if it does not listen.
 
-    Args:
-      callback: what `register_event_time_span_listener` was given.
+    Args: callback: what `register_event_time_span_listener` was given.
 
     >>> monitoring.register_event_time_span_listener(print)
     >>> monitoring.unregister_event_time_span_listener(print)
@@ -216,8 +209,7 @@ def unregister_event_time_span_listener(callback: Listener) -> None:
 def unregister_scalar_listener(callback: Listener) -> None:
     """Tell a function no more of numbers; ValueError if it does not listen.
 
-    Args:
-      callback: what `register_scalar_listener` was given.
+    Args: callback: what `register_scalar_listener` was given.
 
     >>> monitoring.register_scalar_listener(print)
     >>> monitoring.unregister_scalar_listener(print)

@@ -59,8 +59,8 @@ def _classify(filename: str) -> bool:
 
 
 def is_internal(filename: str) -> bool:
-    found = _internal.get(filename)
-    return _classify(filename) if found is None else found
+    internal = _internal.get(filename)
+    return _classify(filename) if internal is None else internal
 
 
 # Files of libraries whose frames tracebacks leave out, too; their lines are the user's anyway.

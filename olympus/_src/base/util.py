@@ -23,7 +23,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 import numpy as np
 
-from .docstrings import with_imports
+from .docstrings import unfolded, with_imports
 
 A = TypeVar("A")
 E = TypeVar("E", bound=enum.Enum)
@@ -70,7 +70,7 @@ def _credit(facade: str, name: str, value: object) -> None:
                 home.startswith("olympus.") and home.count(".") > facade.count(".")):
             value.__module__ = facade
             if value.__doc__:
-                value.__doc__ = with_imports(value.__doc__, facade)
+                value.__doc__ = with_imports(unfolded(value.__doc__), facade)
 
 
 _later: dict[str, dict[str, tuple[str, str]]] = {}      # façade -> name -> module, name there
@@ -263,8 +263,8 @@ def by_numpy(name: str, fun: Callable[..., R], *args: object, **kwargs: object) 
         if _own(error):
             raise
         kind = TypeError if isinstance(error, (TypeError, AttributeError)) else ValueError
-        given = [f"{a!r:.60}" for a in args] + [f"{k}={a!r:.60}" for k, a in kwargs.items()]
-        raise kind(f"{name}: {', '.join(given)} given; {error}; see numpy.{name} for what is "
+        arguments = [f"{a!r:.60}" for a in args] + [f"{k}={a!r:.60}" for k, a in kwargs.items()]
+        raise kind(f"{name}: {', '.join(arguments)} given; {error}; see numpy.{name} for what is "
                    "required.") from None
 
 
@@ -521,8 +521,8 @@ class Owned:
         # `functools.wraps` copies the attributes of another function.
         if owned is None or owned.owner is None or owned.owner() is not fun:
             owned = fun.__dict__[cls.NAME] = cls(fun)
-        found = owned.memos.get(key)
-        return found if found is not None else owned.memos.setdefault(key, Memo(maxsize))
+        known = owned.memos.get(key)
+        return known if known is not None else owned.memos.setdefault(key, Memo(maxsize))
 
 
 def known_caches() -> list[_Clearable]:
@@ -539,8 +539,7 @@ def clear_all() -> None:
 class WithAux:
     """A function of flat values that is to be traced; `aux` is what else its last call returned.
 
-    Args:
-      fun: returns a pair: a call's flat results, and anything.
+    Args: fun: returns a pair: a call's flat results, and anything.
 
     >>> halves = WithAux(lambda *xs: (xs[::2], len(xs)))
     >>> halves(1, 2, 3), halves.aux

@@ -33,8 +33,7 @@ class BarrierTimeoutError(Exception):
 def is_remote_storage(tspec: Spec | str) -> bool:
     """Whether a specification of TensorStore's, or a URL, names a store of gs:// or s3://.
 
-    Args:
-      tspec: a dict or a str.
+    Args: tspec: a dict or a str.
 
     >>> is_remote_storage("gs://bucket/a"), is_remote_storage({"kvstore": {"driver": "file"}})
     (True, False)
@@ -75,8 +74,7 @@ class GlobalAsyncCheckpointManagerBase(abc.ABC):
 class AsyncManager:
     """Waits in a thread until the begun saves are written, in all processes.
 
-    Args:
-      timeout_secs: how many seconds processes wait for each other.
+    Args: timeout_secs: how many seconds processes wait for each other.
 
     >>> AsyncManager(timeout_secs=60).check_for_errors()        # nothing is written yet
     """
@@ -144,8 +142,7 @@ class AsyncManager:
 class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBase):
     """Writes arrays to TensorStore while the program goes on, and reads them.
 
-    Args:
-      timeout_secs: how many seconds processes wait for each other.
+    Args: timeout_secs: how many seconds processes wait for each other.
 
     ImportError without the package tensorstore (the extra `checkpoint`).
 

@@ -131,8 +131,7 @@ class ByteLimiter:
 def is_tensorstore_spec_leaf(leaf: object) -> bool:
     """Whether a value is the specification of one array, or None, in a tree of those.
 
-    Args:
-      leaf: anything.
+    Args: leaf: anything.
 
     >>> is_tensorstore_spec_leaf({"driver": "zarr3"}), is_tensorstore_spec_leaf({"a": None})
     (True, False)
@@ -146,9 +145,7 @@ def merge_nested_ts_specs(dict1: Spec, dict2: Spec | None) -> Spec:
     Args:
       dict1: the specification.
       dict2: what takes the place of its entries; None is nothing.
-
-    Returns:
-      A dict.
+    Returns: A dict.
 
     >>> merge_nested_ts_specs({"driver": "n5", "kvstore": {"a": 1, "b": 2}}, {"kvstore": {"b": 3}})
     {'driver': 'n5', 'kvstore': {'a': 1, 'b': 3}}
@@ -253,9 +250,7 @@ def get_tensorstore_spec(ckpt_path: str | os.PathLike[str], ocdbt: bool = True,
       process_idx: the process, if it writes a store of its own; None for the common one.
       arr: the array to be written, whose shape, dtype and shards the specification then says.
       driver: 'zarr3' or 'zarr', the format of arrays.
-
-    Returns:
-      A dict. ValueError for a path that is not absolute, or a URL without a bucket.
+    Returns: A dict. ValueError for a path that is not absolute, or a URL without a bucket.
 
     >>> tensorstore_impl.get_tensorstore_spec("/tmp/run/weights")["kvstore"]["path"]
     'weights'

@@ -65,12 +65,9 @@ class PyTreeFuture:
 def serialize_pytreedef(node: PyTreeDef) -> Content:
     """A structure of pytrees as what JSON can hold.
 
-    Args:
-      node: a PyTreeDef of lists, tuples, dictionaries with strings for keys, None, and classes
+    Args: node: a PyTreeDef of lists, tuples, dictionaries with strings for keys, None, and classes
         given to `export.register_pytree_node_serialization`.
-
-    Returns:
-      A dict. ValueError or TypeError for other classes and keys.
+    Returns: A dict. ValueError or TypeError for other classes and keys.
 
     >>> serialize_pytreedef(olympus.tree.structure((1, None)))
     {'__olympus_pytreedef_repr': {'tuple': ['leaf', None]}, '__olympus_leaf_ids': [0]}
@@ -81,8 +78,7 @@ def serialize_pytreedef(node: PyTreeDef) -> Content:
 def deserialize_pytreedef(pytreedef_repr: Content) -> PyTreeDef:
     """The structure that `serialize_pytreedef` wrote.
 
-    Args:
-      pytreedef_repr: its earlier result.
+    Args: pytreedef_repr: its earlier result.
 
     >>> from olympus.experimental.array_serialization import pytree_serialization_utils as utils
     >>> tree = olympus.tree.structure({"a": [1, None]})
@@ -173,15 +169,15 @@ def _specs(operation: str, tree: PyTreeDef, ts_specs: PyTree) -> list[Spec | Non
 
 def _array_specs(arrays_path: Path, ids: Sequence[int], specs: Sequence[Spec | None],
                  arrays: Sequence[DuckTypedArray] | None, process: int | None) -> list[Spec]:
-    found = []
-    for i, (number, given) in enumerate(zip(ids, specs, strict=True)):
+    all_specs = []
+    for i, (number, by_user) in enumerate(zip(ids, specs, strict=True)):
         x = None if arrays is None else arrays[i]
         own = store.get_tensorstore_spec(arrays_path / str(number), process_idx=process, arr=x)
-        merged = store.merge_nested_ts_specs(own, given)
+        merged = store.merge_nested_ts_specs(own, by_user)
         place = own["kvstore"]["base"]["path"]
         store.verify_tensorstore_spec(merged, x, place, True, x is not None)
-        found.append(merged)
-    return found
+        all_specs.append(merged)
+    return all_specs
 
 
 def _combine(arrays_path: Path) -> None:
@@ -211,9 +207,7 @@ def save(data: PyTree, directory: str | os.PathLike[str], *, overwrite: bool = T
       ts_specs: a prefix of the structure of `data`: overrides in TensorStore's specifications of
         arrays; None is as it is. Codecs replace the checksum, unless they end
         with {"name": "crc32c"}.
-
-    Returns:
-      None, when all is on disk. TypeError for references, ValueError for other leaves and
+    Returns: None, when all is on disk. TypeError for references, ValueError for other leaves and
       places, RuntimeError for a place without checkpoint, and in all processes if one fails.
       ImportError without the package tensorstore (the extra `checkpoint`).
 
@@ -341,12 +335,12 @@ def _read_arrays(root: Path, content: Content, tree: PyTreeDef, leaves: Sequence
     kept = flatten_axes("load mask", tree, True if mask is None else mask)
     ids = [i for i, keep in enumerate(kept) if keep]
     arrays = root / ARRAYS / content.get("version", "")
-    given = _specs("load", tree, ts_specs)
+    by_user = _specs("load", tree, ts_specs)
     stored = [{"dtype": x.dtype.name, "schema": {"domain": {"shape": list(x.shape)}},
                **written.get("spec", {})}
               for x, written in zip(leaves, content[_LEAVES_KEY], strict=True)]
     specs = _array_specs(
-        arrays, ids, [store.merge_nested_ts_specs(stored[i], given[i]) for i in ids], None, None)
+        arrays, ids, [store.merge_nested_ts_specs(stored[i], by_user[i]) for i in ids], None, None)
 
     async def read(i: int, spec: Spec, **shared: Any) -> Array:
         try:
@@ -376,12 +370,9 @@ def _read_arrays(root: Path, content: Content, tree: PyTreeDef, leaves: Sequence
 def load_pytreedef(directory: str | os.PathLike[str]) -> PyTree:
     """The structure of a checkpoint, with a `ShapeDtypeStruct` for each array.
 
-    Args:
-      directory: what `save` was given.
-
-    Returns:
-      A pytree. FileNotFoundError where there is no checkpoint, ValueError for a file of it that
-      is not as it was written.
+    Args: directory: what `save` was given.
+    Returns: A pytree. FileNotFoundError where there is no checkpoint, ValueError for a file of it
+      that is not as it was written.
 
     >>> import tempfile, olympus, olympus.numpy as onp
     >>> from olympus.experimental.array_serialization import pytree_serialization as ps
@@ -407,10 +398,8 @@ def load(directory: str | os.PathLike[str], shardings: PyTree, *, mask: PyTree |
         processes, each reads the shards of its own devices.
       mask: a prefix of the structure: False leaves arrays out, None is in their place.
       ts_specs: as for `save`.
-
-    Returns:
-      A pytree of arrays. FileNotFoundError where there is no checkpoint; ValueError for one that
-      is not as it was written; TypeError for anything but a sharding. ImportError without the
+    Returns: A pytree of arrays. FileNotFoundError where there is no checkpoint; ValueError for one
+      that is not as it was written; TypeError for anything but a sharding. ImportError without the
       package tensorstore (the extra `checkpoint`).
 
     >>> import tempfile, olympus, olympus.numpy as onp
@@ -441,11 +430,8 @@ def nonblocking_save(data: PyTree, directory: str | os.PathLike[str], *, overwri
                      ts_specs: PyTree | None = None) -> PyTreeFuture:
     """`save` while the program goes on; the arrays must not be donated or deleted meanwhile.
 
-    Args:
-      data, directory, overwrite, ts_specs: as for `save`.
-
-    Returns:
-      A future; `result()` waits, returns None and raises what `save` raises.
+    Args: data, directory, overwrite, ts_specs: as for `save`.
+    Returns: A future; `result()` waits, returns None and raises what `save` raises.
 
     >>> import tempfile, olympus, olympus.numpy as onp
     >>> from olympus.experimental.array_serialization import pytree_serialization as ps
@@ -464,11 +450,8 @@ def nonblocking_load(directory: str | os.PathLike[str], shardings: PyTree, *,
                      mask: PyTree | None = None, ts_specs: PyTree | None = None) -> PyTreeFuture:
     """`load` while the program goes on.
 
-    Args:
-      directory, shardings, mask, ts_specs: as for `load`.
-
-    Returns:
-      A future; `result()` waits and returns what `load` does.
+    Args: directory, shardings, mask, ts_specs: as for `load`.
+    Returns: A future; `result()` waits and returns what `load` does.
 
     >>> import tempfile, olympus, olympus.numpy as onp
     >>> from olympus.experimental.array_serialization import pytree_serialization as ps

@@ -75,14 +75,14 @@ def named(text: str) -> Callable[..., PyTree]:
     home, colon, path = text.rpartition(":")
     if not (colon and home and path):
         raise CommandError(f"{text!r} given; module:function, or file.py:function, is required.")
-    found: Any = _module(home)
+    value: Any = _module(home)
     for name in path.split("."):
-        if not hasattr(found, name):
-            raise CommandError(f"{home} has no {path!r}{_near(name, dir(found))}.")
-        found = getattr(found, name)
-    if not callable(found):
-        raise CommandError(f"{text} is of type {type(found).__name__}; a function is required.")
-    return found
+        if not hasattr(value, name):
+            raise CommandError(f"{home} has no {path!r}{_near(name, dir(value))}.")
+        value = getattr(value, name)
+    if not callable(value):
+        raise CommandError(f"{text} is of type {type(value).__name__}; a function is required.")
+    return value
 
 
 def check_arguments(fun: Callable[..., object], name: str, args: Sequence[PyTree],
@@ -231,8 +231,8 @@ class _Reader:
         if opening in _CLOSING:
             self.at += 1
             return self.container(opening)
-        found = _TYPE.match(self.text, self.at)
-        return self.literal() if found is None else self.type(found)
+        match = _TYPE.match(self.text, self.at)
+        return self.literal() if match is None else self.type(match)
 
     def container(self, opening: str) -> PyTree:
         items: list[PyTree] = []
@@ -264,16 +264,16 @@ class _Reader:
 
     def literal(self, bare: bool = False) -> Hashable:
         quoted = re.compile(r"'[^']*'|\"[^\"]*\"").match(self.text, self.at)
-        found = quoted or _WORD.match(self.text, self.at)
-        if found is None:
+        match = quoted or _WORD.match(self.text, self.at)
+        if match is None:
             raise self.wrong(f"nothing that can be read at {self.text[self.at:]!r}")
         try:
-            value = ast.literal_eval(found[0])
+            value = ast.literal_eval(match[0])
         except (ValueError, SyntaxError):
             if not bare:
-                raise self.wrong(f"{found[0]!r} is no value") from None
-            value = found[0]
-        self.at = found.end()
+                raise self.wrong(f"{match[0]!r} is no value") from None
+            value = match[0]
+        self.at = match.end()
         return value
 
     def type(self, match: re.Match[str]) -> ShapeDtypeStruct:

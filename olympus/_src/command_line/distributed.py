@@ -39,10 +39,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     look.add_argument("--num-processes", type=_count)
     look.add_argument("--process-id", type=int)
     look.add_argument("--timeout", type=_count, default=30, help="seconds to wait for the others")
-    given = parser.parse_args(arguments)
-    if given.command == "launch":
-        program = ["-m", *given.module] if given.module else given.script
+    parsed = parser.parse_args(arguments)
+    if parsed.command == "launch":
+        program = ["-m", *parsed.module] if parsed.module else parsed.script
         if not program:
             start.error("no program given; a script, or -m and a module, is required")
-        return launch(program, given.count, given.cpu_devices)
-    return doctor(given.coordinator_address, given.num_processes, given.process_id, given.timeout)
+        return launch(program, parsed.count, parsed.cpu_devices)
+    return doctor(parsed.coordinator_address, parsed.num_processes, parsed.process_id,
+                  parsed.timeout)

@@ -29,9 +29,7 @@ def doctor(address: str | None, count: int | None, process: int | None, timeout:
     Args:
       address, count, process: as `initialize` takes them; None for the environment's values.
       timeout: how many seconds to wait for the others.
-
-    Returns:
-      The exit status: 0 if all is well.
+    Returns: The exit status: 0 if all is well.
     """
     _say("host", f"{socket.gethostname()}, pid {os.getpid()}, {platform.platform()}")
     _say("versions", f"olympus {__version__}, jaxlib {lib.jaxlib_version}, "

@@ -51,14 +51,14 @@ _OPTION = re.compile(r"-(?!\d|\.\d)")      # no number
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, and return the exit status."""
-    given = _given(arguments)
+    parsed = _given(arguments)
     with contextlib.ExitStack() as settings:
-        if given.x64:
+        if parsed.x64:
             settings.enter_context(config.enable_x64(True))
         try:
-            return given.run(given) or 0
+            return parsed.run(parsed) or 0
         except CommandError as error:
-            print(f"{PROGRAM} {given.command}: {error}", file=sys.stderr)
+            print(f"{PROGRAM} {parsed.command}: {error}", file=sys.stderr)
             return 2
         except BrokenPipeError:     # of `| head`
             sys.stdout = None       # nothing is flushed at exit
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             source.filter_traceback(error)
             if config.traceback_filtering.value == "off":
                 raise
-            print(f"{PROGRAM} {given.command}: {_in_words(error)}", file=sys.stderr)
+            print(f"{PROGRAM} {parsed.command}: {_in_words(error)}", file=sys.stderr)
             return 1
 
 
@@ -93,12 +93,12 @@ def _in_words(error: BaseException) -> str:
 def _given(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The command line, parsed; options may stand between a command's arguments."""
     parser = _parser()
-    given, rest = parser.parse_known_args(arguments)
-    if rest and (any(map(_OPTION.match, rest)) or not hasattr(given, "arguments")):
+    parsed, rest = parser.parse_known_args(arguments)
+    if rest and (any(map(_OPTION.match, rest)) or not hasattr(parsed, "arguments")):
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     if rest:
-        given.arguments += rest
-    return given
+        parsed.arguments += rest
+    return parsed
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -185,47 +185,47 @@ def _takes_constraints(parser: argparse.ArgumentParser) -> None:
                         help="what symbolic sizes satisfy: 'b >= 2', 'mod(b, 8) == 0'")
 
 
-def _step(name: str, given: argparse.Namespace) -> contextlib.AbstractContextManager[None]:
-    return step(name, given.quiet)
+def _step(name: str, parsed: argparse.Namespace) -> contextlib.AbstractContextManager[None]:
+    return step(name, parsed.quiet)
 
 
 # Commands ----------------------------------------------------------------------------------------
 
-def _traced(given: argparse.Namespace) -> Traced:
-    args, kwargs = specs(given.arguments, getattr(given, "constraint", ()))
-    fun = function(given.target, given.static)
-    check_arguments(fun, given.target, args, kwargs)
-    with _step("tracing", given):
+def _traced(parsed: argparse.Namespace) -> Traced:
+    args, kwargs = specs(parsed.arguments, getattr(parsed, "constraint", ()))
+    fun = function(parsed.target, parsed.static)
+    check_arguments(fun, parsed.target, args, kwargs)
+    with _step("tracing", parsed):
         return fun.trace(*args, **kwargs)
 
 
-def _lowered(given: argparse.Namespace, traced: Traced) -> Lowered:
-    platforms = (given.platform,) if getattr(given, "platform", None) else None
-    with _step("lowering", given):
+def _lowered(parsed: argparse.Namespace, traced: Traced) -> Lowered:
+    platforms = (parsed.platform,) if getattr(parsed, "platform", None) else None
+    with _step("lowering", parsed):
         return traced.lower(lowering_platforms=platforms)
 
 
-def _lower(given: argparse.Namespace) -> None:
-    traced = _traced(given)
-    print(_EMITTED[given.emit](given, traced))
+def _lower(parsed: argparse.Namespace) -> None:
+    traced = _traced(parsed)
+    print(_EMITTED[parsed.emit](parsed, traced))
 
 
-def _stablehlo(given: argparse.Namespace, traced: Traced) -> str:
-    return _lowered(given, traced).as_text(debug_info=given.debug_info).rstrip()
+def _stablehlo(parsed: argparse.Namespace, traced: Traced) -> str:
+    return _lowered(parsed, traced).as_text(debug_info=parsed.debug_info).rstrip()
 
 
-def _memory(given: argparse.Namespace, traced: Traced) -> str:
-    lowered = _lowered(given, traced)
-    with _step("compiling", given):
+def _memory(parsed: argparse.Namespace, traced: Traced) -> str:
+    lowered = _lowered(parsed, traced)
+    with _step("compiling", parsed):
         compiled = lowered.compile()
     return _fields(compiled.memory_analysis())
 
 
 _EMITTED = {
-    "olympuspr": lambda given, traced: traced.olympuspr,
+    "olympuspr": lambda parsed, traced: traced.olympuspr,
     "stablehlo": _stablehlo,
-    "hlo": lambda given, traced: _lowered(given, traced).as_text("hlo").rstrip(),
-    "cost": lambda given, traced: _lowered(given, traced).cost_table(),
+    "hlo": lambda parsed, traced: _lowered(parsed, traced).as_text("hlo").rstrip(),
+    "cost": lambda parsed, traced: _lowered(parsed, traced).cost_table(),
     "memory": _memory,
 }
 
@@ -238,30 +238,30 @@ def _fields(stats: MemoryStats | None) -> str:
     return "\n".join(f"{name.replace('_', ' ')}: {size} bytes" for name, size in sizes if size)
 
 
-def _compile(given: argparse.Namespace) -> int:
-    options = dict(map(_option, given.option))
-    if given.goal is not None:
-        return _planned(given, options)
+def _compile(parsed: argparse.Namespace) -> int:
+    options = dict(map(_option, parsed.option))
+    if parsed.goal is not None:
+        return _planned(parsed, options)
     for name in ("mesh", "search", "given_by", "output"):
-        if getattr(given, name):
+        if getattr(parsed, name):
             option = {"given_by": "arguments"}.get(name, name)
             raise CommandError(f"--{option} given without --for TARGET, which it belongs to.")
-    if given.emit in ("json", "html"):
-        raise CommandError(f"--emit {given.emit} given without --for TARGET; only its report has "
+    if parsed.emit in ("json", "html"):
+        raise CommandError(f"--emit {parsed.emit} given without --for TARGET; only its report has "
                            "this form.")
-    with _kept_in(given.cache):
-        traced = _traced(given)
-        lowered = _lowered(given, traced)
-        with _step("compiling", given):
+    with _kept_in(parsed.cache):
+        traced = _traced(parsed)
+        lowered = _lowered(parsed, traced)
+        with _step("compiling", parsed):
             try:
                 compiled = lowered.compile(options)
             except ValueError as error:     # an option
                 raise CommandError(str(error)) from None
-    if given.emit == "hlo":
+    if parsed.emit == "hlo":
         print((compiled.as_text() or "this backend does not keep it").rstrip())
-    elif given.emit == "cost":
+    elif parsed.emit == "cost":
         print(compiled.cost_table())
-    elif given.emit == "memory":
+    elif parsed.emit == "memory":
         print(_fields(compiled.memory_analysis()))
     else:
         costs = compiled.cost_analysis() or {}
@@ -273,46 +273,47 @@ def _compile(given: argparse.Namespace) -> int:
     return 0
 
 
-def _planned(given: argparse.Namespace, options: CompilerOptions) -> int:
+def _planned(parsed: argparse.Namespace, options: CompilerOptions) -> int:
     """Report a program's memory and time on devices that need not be here; 3 if it does not fit."""
-    if given.emit not in ("summary", "json", "html"):
-        raise CommandError(f"--emit {given.emit} given with --for, which has json and html.")
-    if given.output is not None:        # before minutes of compiling
-        if given.output.suffix not in SUFFIXES:
-            raise CommandError(f"-o {given.output} given; a file named {', '.join(SUFFIXES)} is "
+    if parsed.emit not in ("summary", "json", "html"):
+        raise CommandError(f"--emit {parsed.emit} given with --for, which has json and html.")
+    if parsed.output is not None:        # before minutes of compiling
+        if parsed.output.suffix not in SUFFIXES:
+            raise CommandError(f"-o {parsed.output} given; a file named {', '.join(SUFFIXES)} is "
                                "required.")
-        if not given.output.parent.is_dir():
-            raise CommandError(f"-o {given.output} given, and there is no folder "
-                               f"{str(given.output.parent)!r}; make it first.")
+        if not parsed.output.parent.is_dir():
+            raise CommandError(f"-o {parsed.output} given, and there is no folder "
+                               f"{str(parsed.output.parent)!r}; make it first.")
     try:    # first: a forgotten target shows in the text behind --for
-        parse_target(given.goal)
+        parse_target(parsed.goal)
     except ValueError as error:
         raise CommandError(str(error)) from None
-    args, kwargs = specs(given.arguments, cut=True)
-    if given.given_by is not None:
+    args, kwargs = specs(parsed.arguments, cut=True)
+    if parsed.given_by is not None:
         if args or kwargs:
             raise CommandError("--arguments given, and arguments; one of both is required.")
-        giving = named(given.given_by)
-        check_arguments(giving, given.given_by, [], {})
+        giving = named(parsed.given_by)
+        check_arguments(giving, parsed.given_by, [], {})
         made = giving()
         args = list(made) if type(made) is tuple else [made]
-    fun = function(given.target, given.static)
-    check_arguments(fun, given.target, args, kwargs)
+    fun = function(parsed.target, parsed.static)
+    check_arguments(fun, parsed.target, args, kwargs)
     try:
-        with _kept_in(given.cache):
-            planned = plan(fun, *args, target=given.goal, mesh=_mesh(given.mesh),
-                           search=given.search, compiler_options=options,
-                           progress=lambda name: _step(name, given), **kwargs)
+        with _kept_in(parsed.cache):
+            planned = plan(fun, *args, target=parsed.goal, mesh=_mesh(parsed.mesh),
+                           search=parsed.search, compiler_options=options,
+                           progress=lambda name: _step(name, parsed), **kwargs)
     except (ValueError, RuntimeError) as error:
         if str(error).startswith(("plan:", "target:", "load_plugin:", "get_topology_desc:",
                                   "compile: got compiler option")):
             raise CommandError(str(error)) from None
         raise
-    if given.output is not None:
-        planned.save(given.output)
-        print(f"{given.output}: {planned!r}")
+    if parsed.output is not None:
+        planned.save(parsed.output)
+        print(f"{parsed.output}: {planned!r}")
     else:
-        print({"json": planned.to_json, "html": planned.to_html}.get(given.emit, planned.__str__)())
+        text = {"json": planned.to_json, "html": planned.to_html}.get(parsed.emit, planned.__str__)
+        print(text())
     return 0 if planned.fits else 3
 
 
@@ -355,34 +356,34 @@ def _types(tree: PyTree) -> str:
     return ", ".join(str(leaf) for _, leaf in tree_flatten_with_path(tree)[0])
 
 
-def _run(given: argparse.Namespace) -> None:
-    args, kwargs = values(given.arguments)
-    if Path(given.target).is_file():
-        fun = _artifact(Path(given.target)).call
+def _run(parsed: argparse.Namespace) -> None:
+    args, kwargs = values(parsed.arguments)
+    if Path(parsed.target).is_file():
+        fun = _artifact(Path(parsed.target)).call
     else:
-        fun = function(given.target, given.static)
-        check_arguments(fun, given.target, args, kwargs)
+        fun = function(parsed.target, parsed.static)
+        check_arguments(fun, parsed.target, args, kwargs)
     times, result = [], None
-    with _kept_in(given.cache), _step("running", given):
-        for _ in range(max(given.repeat, 1)):
+    with _kept_in(parsed.cache), _step("running", parsed):
+        for _ in range(max(parsed.repeat, 1)):
             start = time.perf_counter()
             result = block_until_ready(fun(*args, **kwargs))
             times.append(time.perf_counter() - start)
     arrays = {"result" + keystr(path): np.asarray(leaf)
               for path, leaf in tree_flatten_with_path(result)[0]}
-    if given.output is None:
+    if parsed.output is None:
         for (path, leaf), text in zip(tree_flatten_with_path(result)[0], arrays.values(),
                                       strict=True):
             kind = getattr(leaf, "aval", type(leaf).__name__)
             print(f"result{keystr(path)}: {kind}\n{text}")
-    elif given.output.suffix == ".npy":
+    elif parsed.output.suffix == ".npy":
         if len(arrays) != 1:
-            raise CommandError(f"{given.output} given for {len(arrays)} results; a .npz file is "
+            raise CommandError(f"{parsed.output} given for {len(arrays)} results; a .npz file is "
                                "required.")
         whole, = arrays.values()
-        np.save(given.output, whole)
+        np.save(parsed.output, whole)
     else:
-        np.savez(given.output, **arrays)     # type: ignore[arg-type]
+        np.savez(parsed.output, **arrays)     # type: ignore[arg-type]
     if len(times) > 1:
         print(f"first run {times[0] * 1e3:.3f} ms, others {statistics.median(times[1:]) * 1e3:.3f} "
               "ms (median)", file=sys.stderr)
@@ -397,38 +398,38 @@ def _artifact(path: Path, verify: bool = False) -> Exported:
         raise CommandError(f"{path}: {error}") from None
 
 
-def _export(given: argparse.Namespace) -> None:
-    if given.target == "verify":
-        for file in given.arguments:
+def _export(parsed: argparse.Namespace) -> None:
+    if parsed.target == "verify":
+        for file in parsed.arguments:
             _verify(Path(file))
         return
-    if given.output is None:
+    if parsed.output is None:
         raise CommandError("-o FILE is required: the file to write.")
-    args, kwargs = specs(given.arguments, given.constraint)
-    fun = function(given.target, given.static)
-    check_arguments(fun, given.target, args, kwargs)
-    with _step("exporting", given):
-        exported = export(fun, platforms=given.platform)(*args, **kwargs)
-    if given.to != "olympus":
-        with _step("compiling", given):
-            written = _written(given, exported)
+    args, kwargs = specs(parsed.arguments, parsed.constraint)
+    fun = function(parsed.target, parsed.static)
+    check_arguments(fun, parsed.target, args, kwargs)
+    with _step("exporting", parsed):
+        exported = export(fun, platforms=parsed.platform)(*args, **kwargs)
+    if parsed.to != "olympus":
+        with _step("compiling", parsed):
+            written = _written(parsed, exported)
         for name, kind in written.items():
-            print(f"{given.output}: {name}: {kind}")
+            print(f"{parsed.output}: {name}: {kind}")
         return
-    artifact = exported.serialize(vjp_order=given.vjp_order)
-    with replacing(given.output) as new:
+    artifact = exported.serialize(vjp_order=parsed.vjp_order)
+    with replacing(parsed.output) as new:
         new.write_bytes(artifact)
-    print(f"{given.output}: {exported.fun_name}, {len(artifact)} bytes, for "
+    print(f"{parsed.output}: {exported.fun_name}, {len(artifact)} bytes, for "
           f"{', '.join(exported.platforms)}")
 
 
-def _written(given: argparse.Namespace, exported: Exported) -> dict[str, str]:
+def _written(parsed: argparse.Namespace, exported: Exported) -> dict[str, str]:
     """Write an export in another format; the types of the file's arrays, by name."""
     try:
-        if given.to == "onnx":
-            return to_onnx(exported, given.output)
-        return to_iree(exported, given.output, target=given.iree_target,
-                       parameters=given.parameters)
+        if parsed.to == "onnx":
+            return to_onnx(exported, parsed.output)
+        return to_iree(exported, parsed.output, target=parsed.iree_target,
+                       parameters=parsed.parameters)
     except (ValueError, RuntimeError, FileNotFoundError) as error:     # missing in the format
         raise CommandError(str(error)) from None
 
@@ -445,20 +446,20 @@ def _verify(path: Path) -> None:
     print(f"StableHLO {'.'.join(map(str, version))}: read by jaxlib {', '.join(readers)} and later")
 
 
-def _cache(given: argparse.Namespace) -> None:
-    path, most = given.cache or config.compilation_cache_dir.value, (
+def _cache(parsed: argparse.Namespace) -> None:
+    path, most = parsed.cache or config.compilation_cache_dir.value, (
         config.compilation_cache_max_size.value)
     if not path:
         raise CommandError("no directory is set; --cache DIRECTORY is required.")
-    if given.action == "clear":
+    if parsed.action == "clear":
         most = 0
-    elif given.to is not None:
-        most = max(int(given.to * 2**20), 0)
+    elif parsed.to is not None:
+        most = max(int(parsed.to * 2**20), 0)
     directory = disk_cache.Directory(path, most)
     entries: list[disk_cache.Entry] = []
     try:
         entries = before = directory.entries()
-        if given.action != "show":
+        if parsed.action != "show":
             directory.prune()
             entries = directory.entries()
             print(f"{len(before) - len(entries)} entries are deleted")
@@ -467,7 +468,7 @@ def _cache(given: argparse.Namespace) -> None:
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror}.") from None
     print(f"{path}: {_size(entries)}")
-    if not given.cache and disk_cache.current(asked=True) is None:
+    if not parsed.cache and disk_cache.current(asked=True) is None:
         print("it is not in use")
     by_name: dict[str, list[disk_cache.Entry]] = {}
     for entry in entries:
@@ -484,7 +485,7 @@ def _size(entries: list[disk_cache.Entry]) -> str:
     return f"{len(entries)} entries, {_bytes(entries) / 2**20:.2f} MiB"
 
 
-def _env(given: argparse.Namespace) -> None:
+def _env(parsed: argparse.Namespace) -> None:
     print_environment_info()
     for name, value in sorted(config.changed().items()):
         print(f"{name}: {value!r}")

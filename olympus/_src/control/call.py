@@ -180,9 +180,9 @@ def linearize_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...]
     """The jvp program split into primals and tangents, and flags of outputs with a tangent."""
     avals = closed.in_avals
 
-    def body(staging: StagingTrace, tape: TapeTrace, primals: list, given: list
+    def body(staging: StagingTrace, tape: TapeTrace, primals: list, nonzero_tangents: list
              ) -> tuple[list[Array], tuple[bool, ...]]:
-        tangents = spread_tangents(avals, nonzero, given)
+        tangents = spread_tangents(avals, nonzero, nonzero_tangents)
         outs, out_tangents = jvp_flat(lambda *xs: eval_closed(closed, *xs), primals, tangents)
         return ([*outs, *(t for t in out_tangents if type(t) is not Zero)],
                 tuple(type(t) is not Zero for t in out_tangents))

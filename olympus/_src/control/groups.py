@@ -246,12 +246,12 @@ class AgreeingRuns(HasBodies, abstract=True):
 
         def step(have: Flags) -> tuple[tuple[list[T], Flags], Flags]:
             forced = (*have, *(False,) * (count - n))
-            found = [make(body, have[:nk], forced) for body in bodies]
-            each = tuple(map(any, zip(*map(flags, found), strict=True)))
-            return (found, each[n:]), each[:n]
+            made = [make(body, have[:nk], forced) for body in bodies]
+            each = tuple(map(any, zip(*map(flags, made), strict=True)))
+            return (made, each[n:]), each[:n]
 
-        (found, rest), have = fixpoint((*start, *(False,) * (n - nk)), step)
-        return found, (*have, *rest)
+        (made_bodies, rest), have = fixpoint((*start, *(False,) * (n - nk)), step)
+        return made_bodies, (*have, *rest)
 
     def in_parts(self, args: Sequence[Value], params: Params) -> list[Value]:
         own, read, carry, each = map(_parts.parts_of, self.cut(params, args))
@@ -331,19 +331,19 @@ class AgreeingRuns(HasBodies, abstract=True):
                     None if d is None else row_axis(d) for d in d_each)],
                 (*mapped, *force[nk:]))
 
-        found, mapped = self.agreed(params, [d is not None for d in d_start], make,
-                                    lambda made: [d is not None for d in made[1]])
-        for aval, d in zip(found[0][0].out_avals[nk:], found[0][1][nk:], strict=True):
+        made, mapped = self.agreed(params, [d is not None for d in d_start], make,
+                                   lambda made: [d is not None for d in made[1]])
+        for aval, d in zip(made[0][0].out_avals[nk:], made[0][1][nk:], strict=True):
             if self.rows and d is not None and aval.is_high:
                 raise _mapped_rows(self, aval)
         carry = [to_axis(x, d, to, axis.size) if m else x
                  for x, d, to, m in zip(carry, d_start, fronts, mapped, strict=False)]
         each = [x if d is None else to_axis(x, d, row_axis(d, self.rows), axis.size)
                 for x, d in zip(each, d_each, strict=True)]
-        return self.regrouped(params, [body for body, _ in found], len(read), range(nk),
+        return self.regrouped(params, [body for body, _ in made], len(read), range(nk),
                               range(len(own))), [*own, *read, *carry, *each], [
             *at_front(mapped[:nk], fronts), *(None if d is None else row_axis(d, d, self.rows)
-                                              for d in found[0][1][nk:])]
+                                              for d in made[0][1][nk:])]
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Hashable
              ) -> tuple[Sequence[Array], Sequence[int | None]]:
@@ -427,9 +427,9 @@ class AgreeingRuns(HasBodies, abstract=True):
 
         # A carry whose last value nobody reads may feed a value that is read, one run later.
         def step(carry: Flags) -> tuple[tuple[list[ClosedOlympuspr], Flags], Flags]:
-            found = [dce_closed(body, (*carry, *rest)) for body in self.alike(params)]
-            keep = tuple(map(any, zip(*[flags for _, flags in found], strict=True)))
-            return ([body for body, _ in found], keep), keep[nr:nr + nk]
+            reduced = [dce_closed(body, (*carry, *rest)) for body in self.alike(params)]
+            keep = tuple(map(any, zip(*[flags for _, flags in reduced], strict=True)))
+            return ([body for body, _ in reduced], keep), keep[nr:nr + nk]
 
         (bodies, keep), carry = fixpoint(tuple(map(operator.or_, start, deciding)), step)
         keep = [*keep[:nr], *carry, *keep[nr + nk:]]

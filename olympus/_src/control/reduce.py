@@ -190,10 +190,10 @@ def tree_reduce(program: ClosedOlympuspr, xs: Sequence[ArrayLike], inits: Sequen
       dimensions: the axes to reduce over.
     """
     shape = typeof(xs[0]).shape
-    kept = tuple([d for d in range(len(shape)) if d not in dimensions])
-    rest = tuple([shape[d] for d in kept])
+    other_axes = tuple([d for d in range(len(shape)) if d not in dimensions])
+    rest = tuple([shape[d] for d in other_axes])
     count = prod([shape[d] for d in dimensions])
-    state = [reshape(transpose(x, (*dimensions, *kept)), (count, *rest)) for x in xs]
+    state = [reshape(transpose(x, (*dimensions, *other_axes)), (count, *rest)) for x in xs]
 
     def combine(p: Sequence[Array], q: Sequence[Array]) -> list[Array]:
         k = values

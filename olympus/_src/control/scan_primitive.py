@@ -269,11 +269,11 @@ def _residuals_of_loop(known: ClosedOlympuspr, num_computed: int, residuals: tup
     new_residuals: list[Residual] = []
     by_kind: dict[str, list[Any]] = {"once": [], "row": []}
     for r in residuals:
-        given, i = r.kind == "input", r.index - num_read - num_carry
-        if given and (r.index < num_read or i >= 0):
+        is_input, i = r.kind == "input", r.index - num_read - num_carry
+        if is_input and (r.index < num_read or i >= 0):
             new_residuals.append(Residual("each", i) if i >= 0 else Residual("read", r.index))
         else:
-            v = pr.invars[r.index] if given else pr.outvars[first + r.index]
+            v = pr.invars[r.index] if is_input else pr.outvars[first + r.index]
             kind = "once" if type(v) is Literal or v in invariant else "row"
             new_residuals.append(Residual(kind, len(by_kind[kind])))
             by_kind[kind].append(v)

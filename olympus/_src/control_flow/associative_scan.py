@@ -32,10 +32,8 @@ def associative_scan(fn: Callable[[PyTree, PyTree], PyTree], elems: PyTree, reve
       elems: pytree of arrays of equal size along `axis`.
       reverse: combine from the end: suffixes in place of prefixes.
       axis: the axis.
-
-    Returns:
-      A pytree like `elems`: entry i combines the entries 0 … i (i … n-1 if `reverse`). About 2n
-      applications of `fn`, in log n rounds.
+    Returns: A pytree like `elems`: entry i combines the entries 0 … i (i … n-1 if `reverse`). About
+      2n applications of `fn`, in log n rounds.
 
     >>> print(olympus.lax.associative_scan(onp.add, onp.arange(4)))
     [0 1 3 6]

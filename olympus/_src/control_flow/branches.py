@@ -39,9 +39,7 @@ def cond(pred: ArrayLike, true_fun: Callable[..., R], false_fun: Callable[..., R
       true_fun, false_fun: functions whose results have the same structure, shapes and dtypes.
       *operands: pytrees passed to the function.
       operand: the same for one operand, by keyword.
-
-    Returns:
-      The chosen function's result; a Python number in it becomes an array.
+    Returns: The chosen function's result; a Python number in it becomes an array.
 
     >>> print(olympus.lax.cond(True, lambda x: x + 1, lambda x: x - 1, 3.0))
     4.0
@@ -79,9 +77,7 @@ def switch(index: ArrayLike, branches: Sequence[Callable[..., R]], *operands: Py
       branches: functions whose results have the same structure, shapes and dtypes.
       *operands: pytrees passed to the function.
       operand: the same for one operand, by keyword.
-
-    Returns:
-      The chosen branch's result; a Python number in it becomes an array.
+    Returns: The chosen branch's result; a Python number in it becomes an array.
 
     >>> print(olympus.lax.switch(2, [lambda x: x, lambda x: 2 * x, lambda x: 3 * x], 5.0))
     15.0
@@ -179,11 +175,11 @@ def check_branches(what: str, bodies: Sequence[Body]) -> Sequence[ShapedArray]:
         order: tuple[int, ...] = (1, 0)
         names = [f"the {kind} branch ({b.name})"
                  for kind, b in zip(("false", "true"), bodies, strict=True)]
-        given = ["false_fun", "true_fun"]
+        paths = ["false_fun", "true_fun"]
     else:
         order = tuple(range(len(bodies)))
         names = [f"branch {i} ({b.name})" for i, b in enumerate(bodies)]
-        given = [f"branches[{i}]" for i in order]
+        paths = [f"branches[{i}]" for i in order]
     first = bodies[order[0]]
     for i in order[1:]:
         meaning = f"but they differ: {names[i]} returns something else than {names[order[0]]}"
@@ -194,6 +190,6 @@ def check_branches(what: str, bodies: Sequence[Body]) -> Sequence[ShapedArray]:
             raise aval_error(what, leaf_names(first.out_tree, "the result"), first.out_avals,
                              bodies[i].out_avals,
                              f"{what} branches must have equal output types {meaning}",
-                             (f"the output of {given[order[0]]}, {{}}",
-                              f"the output of {given[i]}, {{}}"))
+                             (f"the output of {paths[order[0]]}, {{}}",
+                              f"the output of {paths[i]}, {{}}"))
     return bodies[0].out_avals

@@ -36,8 +36,7 @@ def _check_compute_type(what: str, compute_type: str) -> None:
 def compute_on(compute_type: str) -> Iterator[None]:
     """Context manager and decorator: operations that are traced inside run elsewhere.
 
-    Args:
-      compute_type: "device_host", the host; "device", the device; "tpu_sparsecore"; or
+    Args: compute_type: "device_host", the host; "device", the device; "tpu_sparsecore"; or
         "gpu_stream:1", a stream of the GPU, by its number.
 
     On a CPU, all are the same. Operands must be in a memory that is read there: move them with
@@ -76,9 +75,7 @@ def compute_on2(f: Callable[..., PyTree] | None = None, *, compute_type: str,
       out_memory_spaces: the `memory.Space` of the results, or a pytree of those that is a prefix of
         the result's structure.
       compiler_options: options of the call for XLA, by name.
-
-    Returns:
-      A function of the same positional arguments.
+    Returns: A function of the same positional arguments.
 
     >>> from olympus.experimental.compute_on import compute_on2
     >>> f = compute_on2(onp.sin, compute_type="device_host",

@@ -28,9 +28,7 @@ def map(f: Callable[[PyTree], PyTree], xs: PyTree, *, batch_size: int | None = N
       f: a function of one slice.
       xs: a pytree of arrays of one leading size.
       batch_size: apply `vmap(f)` to this many slices at once.
-
-    Returns:
-      A pytree of arrays with the leading size of `xs`.
+    Returns: A pytree of arrays with the leading size of `xs`.
 
     >>> print(olympus.lax.map(lambda x: x * x, onp.arange(3)))
     [0 1 4]

@@ -22,9 +22,7 @@ def platform_dependent(*args: PyTree, default: Callable[..., PyTree] | None = No
       default: the function for all other platforms.
       **per_platform: functions by platform: cpu, cuda, rocm, tpu. All are traced, so that one
         program can be lowered for each; their results have the same structure, shapes and dtypes.
-
-    Returns:
-      The function's result, a pytree of arrays.
+    Returns: The function's result, a pytree of arrays.
 
     ValueError, when lowered, for a platform without a function; TypeError for results
     that differ.

@@ -50,8 +50,8 @@ def scalar_program(what: str, fun: Callable[..., PyTree], tree: PyTreeDef,
                          "the computation must return the scalar types that it was given")
     for c in body.consts:
         if must_be_passed(c):
-            given = "a traced value" if typeof(c).is_array else f"the reference {typeof(c)}"
-            raise TypeError(f"{what}: the computation {body.name} closes over {given}; a function "
+            value = "a traced value" if typeof(c).is_array else f"the reference {typeof(c)}"
+            raise TypeError(f"{what}: the computation {body.name} closes over {value}; a function "
                             "of its arguments alone is required; pass the value as one more "
                             "operand.")
     program = discharge(body.program)
@@ -125,9 +125,7 @@ def reduce(operands: PyTree, init_values: PyTree, computation: Callable[[PyTree,
       computation: `(a, b) -> c` on structures of scalars, without traced values from outside.
       dimensions: axes to combine along, counted from the front.
       out_sharding: where the results are; see `with_sharding_constraint`.
-
-    Returns:
-      The structure of the operands, without those axes.
+    Returns: The structure of the operands, without those axes.
 
     Raises TypeError where structures, shapes or dtypes differ, ValueError for axes out of bounds.
 

@@ -135,8 +135,8 @@ def _window_elements(x: ArrayLike, indices: Sequence[np.ndarray]) -> Array:
         # Axis d becomes two, [place in the window, window]: those before it have been doubled.
         axis, sizes = 2 * d, typeof(x).shape
         window = [1 if i == axis else n for i, n in enumerate(sizes)]
-        kept = tuple([i if i < axis else i + 1 for i in range(len(sizes)) if i != axis])
-        x = gather(x, index[..., None], GatherDimensionNumbers(kept, (axis,), (axis,)), window,
+        others = tuple([i if i < axis else i + 1 for i in range(len(sizes)) if i != axis])
+        x = gather(x, index[..., None], GatherDimensionNumbers(others, (axis,), (axis,)), window,
                    mode="promise_in_bounds")
     return _merged(x, len(indices))
 
@@ -299,9 +299,7 @@ def reduce_window(operand: PyTree, init_value: PyTree,
         Places of padding are left out, whatever the initial value is.
       base_dilation: spreads the operand out: distance of its elements; None is 1.
       window_dilation: spreads the window out: distance of its places; None is 1.
-
-    Returns:
-      The structure of the operand; each axis is as long as there are windows along it.
+    Returns: The structure of the operand; each axis is as long as there are windows along it.
 
     Derivatives of the maximum and minimum go to the first element that attains it.
 

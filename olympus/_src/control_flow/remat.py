@@ -63,8 +63,8 @@ def checkpoint(fun: Callable[P, R], *, prevent_cse: bool | Sequence[PyTree] = Tr
         dynamic = ([a for i, a in enumerate(args) if i not in static],
                    {k: v for k, v in kwargs.items() if k not in names})
 
-        def body(given: list[Array], named: dict[str, PyTree]) -> PyTree:
-            rest = iter(given)
+        def body(values: list[Array], named: dict[str, PyTree]) -> PyTree:
+            rest = iter(values)
             return call(*[a if i in static else next(rest) for i, a in enumerate(args)], **named,
                         **fixed)
 
@@ -77,9 +77,9 @@ def checkpoint(fun: Callable[P, R], *, prevent_cse: bool | Sequence[PyTree] = Tr
             prevented = any(flags) and flags
         # Static arguments are part of the key of the staged body. Those whose equality says too
         # little leave it without a key: it is staged at each call.
-        given = {**{i: args[i] for i in static}, **fixed}
-        key = (len(args), *[(k, bit_key(v)) for k, v in given.items()]) \
-            if all(type(v) in _COMPARABLE for v in given.values()) else None
+        static_values = {**{i: args[i] for i in static}, **fixed}
+        key = (len(args), *[(k, bit_key(v)) for k, v in static_values.items()]) \
+            if all(type(v) in _COMPARABLE for v in static_values.values()) else None
         try:
             staged = stage_body(Derived(body, fun, key, "checkpoint"), tree, avals)
             if MUTABLE:
@@ -118,9 +118,7 @@ def checkpoint_name(x: PyTree, name: str) -> PyTree:
     Args:
       x: a pytree of arrays.
       name: any str; several values may have one.
-
-    Returns:
-      The same values.
+    Returns: The same values.
 
     >>> from olympus.ad_checkpoint import checkpoint_name
     >>> keep = olympus.checkpoint_policies.save_only_these_names("wave")
@@ -142,9 +140,7 @@ def checkpoint_name_fwd(x: PyTree, name: str) -> Array:
     Args:
       x: a pytree of arrays.
       name: any str.
-
-    Returns:
-      The same values.
+    Returns: The same values.
 
     >>> from olympus.ad_checkpoint import checkpoint_name_fwd
     >>> f = lambda x: olympus.numpy.sin(checkpoint_name_fwd(x, "angle"))

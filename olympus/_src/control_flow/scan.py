@@ -60,9 +60,7 @@ def scan(f: Callable[[PyTree, PyTree], tuple[T, PyTree]], init: PyTree, xs: PyTr
         keeps about as many carries as there are iterations between two; None keeps the residuals of
         every iteration.
       progress: show a progress bar, under this label if it is a str; reverse mode shows a second.
-
-    Returns:
-      The last carry, and the ys stacked along a new leading axis.
+    Returns: The last carry, and the ys stacked along a new leading axis.
 
     >>> total, sums = olympus.lax.scan(lambda c, x: (c + x, c + x), 0., olympus.numpy.arange(4.))
     >>> print(total, sums)
@@ -109,11 +107,11 @@ def scan(f: Callable[[PyTree, PyTree], tuple[T, PyTree]], init: PyTree, xs: PyTr
 def _size_of_stretch(checkpoint: int | str, length: int) -> int:
     """How many iterations lie between two carries that are kept."""
     # The square root, rounded up.
-    kept = math.isqrt(max(length - 1, 0)) + 1 if checkpoint == "sqrt" else checkpoint
-    if isinstance(kept, (bool, str)) or not hasattr(kept, "__index__") or kept < 1:
+    states = math.isqrt(max(length - 1, 0)) + 1 if checkpoint == "sqrt" else checkpoint
+    if isinstance(states, (bool, str)) or not hasattr(states, "__index__") or states < 1:
         raise ValueError(f"scan: checkpoint is {checkpoint!r}; a positive int, \"sqrt\" or None is "
                          "required.")
-    return max(-(-length // kept.__index__()), 1)
+    return max(-(-length // states.__index__()), 1)
 
 
 @derived

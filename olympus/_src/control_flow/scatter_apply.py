@@ -170,9 +170,7 @@ def scatter_apply(operand: ArrayLike, scatter_indices: ArrayLike, func: Callable
       dimension_numbers: how the axes of operand, indices and windows belong together.
       update_shape: the shape that the updates of a scatter with these indices would have.
       indices_are_sorted, unique_indices, mode: as of `scatter`.
-
-    Returns:
-      An array of the operand's shape and dtype.
+    Returns: An array of the operand's shape and dtype.
 
     Raises TypeError where ranks or sizes do not fit, or func does not return such a scalar.
 

@@ -47,9 +47,7 @@ def while_loop(cond_fun: Callable[[PyTree], PyTree], body_fun: Callable[[PyTree]
       init_val: a pytree of arrays.
       checkpoints: how many values reverse mode may store, at least 1; None refuses reverse mode. A
         second reverse derivative stores the square of that number.
-
-    Returns:
-      The last value; `init_val` where the condition does not hold at first.
+    Returns: The last value; `init_val` where the condition does not hold at first.
 
     >>> print(olympus.lax.while_loop(lambda x: x < 100, lambda x: x * 2, 3))
     192
@@ -111,9 +109,7 @@ def fori_loop(lower: ArrayLike, upper: ArrayLike, body_fun: Callable[[PyTree, Py
       init_val: a pytree of arrays.
       unroll: as for `scan`; only with concrete bounds.
       progress: show a progress bar, under this label if it is a str.
-
-    Returns:
-      The last value; `init_val` where upper <= lower.
+    Returns: The last value; `init_val` where upper <= lower.
 
     >>> print(olympus.lax.fori_loop(0, 4, lambda i, x: x + i, 0))
     6

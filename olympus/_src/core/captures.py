@@ -59,13 +59,13 @@ class Captures:
         # By place and value: a list that was built anew with equal items is no change.
         new = Captures(self.fun)
         before, after = self._found.leaves, new._found.leaves
-        found = [Change(where, self._found.shown(where), new._found.shown(where))
-                 for where in dict.fromkeys([*before, *after])
-                 if where not in before or where not in after
-                 or before[where].key != after[where].key]
-        if not found:
+        changed = [Change(where, self._found.shown(where), new._found.shown(where))
+                   for where in dict.fromkeys([*before, *after])
+                   if where not in before or where not in after
+                   or before[where].key != after[where].key]
+        if not changed:
             self._found, self._watch = new._found, new._watch
-        return found
+        return changed
 
 
 class Watch:

@@ -22,8 +22,7 @@ from .trace import typeof
 def check_olympuspr(olympuspr: Olympuspr | ClosedOlympuspr) -> None:
     """Check a program and all programs in it.
 
-    Args:
-      olympuspr: an open or a closed program.
+    Args: olympuspr: an open or a closed program.
 
     Raises:
       OlympusprTypeError: naming the equation, its fault, and the user's line.

@@ -114,8 +114,8 @@ class Facts:
 
         `shapes` are the shapes of the operands, then of a result.
         """
-        given: Any = params[self.along] if self.along else ()
-        return given if isinstance(given, tuple) else (given,)
+        axes: Any = params[self.along] if self.along else ()
+        return axes if isinstance(axes, tuple) else (axes,)
 
     def summed_axes(self, params: Params) -> Sequence[int] | None:
         """The axes of its first operand along which it sums products; None: it sums none."""

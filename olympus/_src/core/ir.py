@@ -283,10 +283,10 @@ class Olympuspr:
     @property
     def has_64_bits(self) -> bool:
         """Whether a value in it has a 64-bit type, so that it was traced with x64 on; kept."""
-        found = self.cache.get("has 64 bits")
-        if found is None:
-            found = self.cache["has 64 bits"] = _has_64_bits(self)
-        return found
+        known = self.cache.get("has 64 bits")
+        if known is None:
+            known = self.cache["has 64 bits"] = _has_64_bits(self)
+        return known
 
     @property
     def primitives(self) -> frozenset[Any]:

@@ -150,15 +150,16 @@ def refuse_users_types(prim: Primitive, avals: Sequence[Aval]) -> None:
                             "olympus.experimental.hiolympus.HiPrim.")
 
 
-def check_count(prim: Primitive, rule: str, what: str, found: Sequence[ArrayLike | Zero | None],
+def check_count(prim: Primitive, rule: str, what: str, returned: Sequence[ArrayLike | Zero | None],
                 count: int) -> None:
     """TypeError unless a rule returned `count` tangents, cotangents or mapped axes."""
-    if not isinstance(found, (tuple, list)):
-        raise TypeError(f"{prim.name}: its {rule} rule returned {found!r} as its {what}; a list of "
-                        f"{count} is required.")
-    if len(found) != count:
-        raise TypeError(f"{prim.name}: its {rule} rule returned {len(found)} {what}; {count} are "
-                        "required, one for each; None or a Zero stands for one that is not there.")
+    if not isinstance(returned, (tuple, list)):
+        raise TypeError(f"{prim.name}: its {rule} rule returned {returned!r} as its {what}; a list "
+                        f"of {count} is required.")
+    if len(returned) != count:
+        raise TypeError(f"{prim.name}: its {rule} rule returned {len(returned)} {what}; {count} "
+                        "are required, one for each; None or a Zero stands for one that is not "
+                        "there.")
 
 
 def linear_jvp(self: Primitive, primals: Sequence[Array], tangents: Sequence[Tangent],
@@ -167,17 +168,17 @@ def linear_jvp(self: Primitive, primals: Sequence[Array], tangents: Sequence[Tan
     return self.bind(*primals, **params), self.bind(*tangents, **params)
 
 
-def pair(prim: Primitive, rule: str, what: str, found: object, args: Sequence[ArrayLike] = (),
+def pair(prim: Primitive, rule: str, what: str, returned: object, args: Sequence[ArrayLike] = (),
          params: Params | None = None) -> tuple[Any, Any]:
     """The two lists that a rule returned, results and `what` of each; TypeError if it did not.
 
     Lists must have equal lengths. The results of an outsider's rule, called with `args` and
     `params`, must have the number that its abstract evaluation gives.
     """
-    if not isinstance(found, (tuple, list)) or len(found) != 2:
-        raise TypeError(f"{prim.name}: its {rule} rule returned {found!r}; a pair (results, "
+    if not isinstance(returned, (tuple, list)) or len(returned) != 2:
+        raise TypeError(f"{prim.name}: its {rule} rule returned {returned!r}; a pair (results, "
                         f"{what}) is required.")
-    outs, more = found
+    outs, more = returned
     if prim.multiple_results:
         if params is not None and prim.open and not prim.unshaped:
             count = len(prim.result_avals(tuple(map(typeof, args)), params))
@@ -625,11 +626,8 @@ class RuleView(MutableMapping[Primitive, Any]):
 def olympusprs_in_params(params: Params) -> Iterator[Olympuspr]:
     """The programs that an equation carries, also in tuples and lists.
 
-    Args:
-      params: an equation's parameters.
-
-    Returns:
-      An iterator over open programs, in the order of the parameters.
+    Args: params: an equation's parameters.
+    Returns: An iterator over open programs, in the order of the parameters.
 
     >>> from olympus.extend.core import olympusprs_in_params
     >>> eqn, = olympus.make_olympuspr(olympus.jit(lambda x: x + 1))(1.0).eqns
@@ -647,11 +645,8 @@ def _opened(program: ClosedOlympuspr | Olympuspr) -> Olympuspr:
 def subolympusprs(olympuspr: Olympuspr) -> Iterator[Olympuspr]:
     """The programs that a program's equations carry; not those within them.
 
-    Args:
-      olympuspr: an open program.
-
-    Returns:
-      An iterator over open programs, in the order of the equations.
+    Args: olympuspr: an open program.
+    Returns: An iterator over open programs, in the order of the equations.
 
     >>> from olympus.extend.core import subolympusprs
     >>> outer = olympus.make_olympuspr(olympus.jit(lambda x: x + 1))(1.0)

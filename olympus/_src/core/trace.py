@@ -400,11 +400,8 @@ REFERENCES: set[type] = set()
 def typeof(x: object) -> ShapedArray:
     """The aval of any value that operations take.
 
-    Args:
-      x: array, traced value, NumPy array or Python number.
-
-    Returns:
-      A `ShapedArray`: shape, dtype, weak type, and how it is cut where types say so.
+    Args: x: array, traced value, NumPy array or Python number.
+    Returns: A `ShapedArray`: shape, dtype, weak type, and how it is cut where types say so.
 
     >>> olympus.typeof(1.0)
     ShapedArray(float32[], weak_type=True)
@@ -426,8 +423,7 @@ def is_literal(x: object) -> bool:
 def valid_olympustype(x: object) -> bool:
     """Whether operations take `x`: an array, a tracer, a NumPy array or a Python number.
 
-    Args:
-      x: any object.
+    Args: x: any object.
 
     >>> from olympus.extend.core import valid_olympustype
     >>> valid_olympustype(1.0), valid_olympustype([1.0])

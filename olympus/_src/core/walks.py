@@ -274,7 +274,7 @@ class Walk:
         `own`: somebody else compares the function's code and defaults.
         """
         users, name, module = self.of_user(f), f.__qualname__, f.__globals__.get("__name__")
-        given = all_reads(f.__code__).given if users else ()
+        appended_to = all_reads(f.__code__).given if users else ()
         if _of_its_module(f):
             self.opened(f)
             return
@@ -291,7 +291,7 @@ class Walk:
         for n, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
             if has_content(cell):
                 x = self.expect(cell, "cell_contents")
-                if n in given and type(x) is list:      # the code only writes to it
+                if n in appended_to and type(x) is list:      # the code only writes to it
                     continue
                 if users or _may_change(x):
                     self.value(x, self.at(f"the closure cell {n}", f" of {name}"))

@@ -56,10 +56,8 @@ def composite(decomposition: Callable[P, R], name: str, version: int = 0
         lists and dicts of these (None is left out).
       name: "namespace.operation".
       version: of the operation, an int.
-
-    Returns:
-      A function of the same arguments. ValueError for other names, TypeError for attributes of
-      other types, UnexpectedTracerError for traced values that are no positional arguments.
+    Returns: A function of the same arguments. ValueError for other names, TypeError for attributes
+      of other types, UnexpectedTracerError for traced values that are no positional arguments.
 
     A compiler that does not know the name uses the definition; so do derivatives and vmap.
 

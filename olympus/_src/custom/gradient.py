@@ -63,13 +63,10 @@ def _stage(what: str, fun: Callable[..., PyTree], args: tuple
 def custom_gradient(fun: Callable[P, tuple[R, Callable[..., PyTree]]]) -> Callable[P, R]:
     """Decorator for a function that returns its value together with its own reverse-mode rule.
 
-    Args:
-      fun: `fun(*args) -> (out, rule)` with `rule(cotangent of out) -> cotangents of args`, a tuple
-        with one entry per argument; a single argument's cotangent may stand by itself. The rule may
-        use whatever `fun` computed.
-
-    Returns:
-      A function of the same arguments that returns `out`.
+    Args: fun: `fun(*args) -> (out, rule)` with `rule(cotangent of out) -> cotangents of args`, a
+        tuple with one entry per argument; a single argument's cotangent may stand by itself. The
+        rule may use whatever `fun` computed.
+    Returns: A function of the same arguments that returns `out`.
 
     >>> @olympus.custom_gradient
     ... def square(x):
@@ -121,9 +118,7 @@ def closure_convert(fun: Callable[..., R], *example_args: PyTree
     Args:
       fun: a function of pytrees of arrays.
       *example_args: arguments of the shapes and dtypes that it will be called with.
-
-    Returns:
-      `converted(*args, *consts)` and the list of those values, `consts`.
+    Returns: `converted(*args, *consts)` and the list of those values, `consts`.
 
     >>> def f(a):
     ...     g, consts = olympus.closure_convert(lambda x: a * x, 1.0)
@@ -192,11 +187,11 @@ class LinearCall(HasBodies):
         f_consts, t_consts, res, lin = cut(args, num_callee_consts, num_transpose_consts, num_res)
         # The programs and their consts change places: the transpose of the transpose is the
         # original.
-        found = self.bind(*t_consts, *f_consts, *res, *map(instantiate, cts), callee=transpose,
-                          transpose=callee, num_callee_consts=num_transpose_consts,
-                          num_transpose_consts=num_callee_consts, num_res=num_res)
+        cotangents = self.bind(*t_consts, *f_consts, *res, *map(instantiate, cts), callee=transpose,
+                               transpose=callee, num_callee_consts=num_transpose_consts,
+                               num_transpose_consts=num_callee_consts, num_res=num_res)
         return [None] * (len(args) - len(lin)) + [
-            ct if type(a) is Linear else None for a, ct in zip(lin, found, strict=True)]
+            ct if type(a) is Linear else None for a, ct in zip(lin, cotangents, strict=True)]
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
              callee: ClosedOlympuspr, transpose: ClosedOlympuspr, num_callee_consts: int,
@@ -226,9 +221,7 @@ def linear_call(fun: Callable[..., PyTree], fun_transpose: Callable[..., PyTree]
       fun: `fun(residual_args, linear_args) -> out`, linear in the second argument.
       fun_transpose: `fun_transpose(residual_args, out cotangent) -> linear_args cotangent`.
       residual_args, linear_args: pytrees of arrays.
-
-    Returns:
-      What `fun` returns.
+    Returns: What `fun` returns.
 
     >>> def scale(c, x):
     ...     return olympus.custom_derivatives.linear_call(

@@ -118,13 +118,13 @@ def _tangent(what: str, path: str, x: Array, t: Any) -> Tangent:
     """A rule's tangent of one output, checked."""
     aval = typeof(x).to_tangent_aval()
     if type(t) in (SymbolicZero, Zero):
-        given, t = t.aval, Zero(aval)
+        actual, t = t.aval, Zero(aval)
     else:
-        given = typeof(t)
-    if not alike(given, aval):
+        actual = typeof(t)
+    if not alike(actual, aval):
         raise TypeError("Custom JVP rule must produce primal and tangent outputs with "
                         f"corresponding shapes and dtypes.\n  Expected {aval} (tangent type of "
-                        f"{typeof(x)}) but got {given}.\n  {at(path)}{what}.")
+                        f"{typeof(x)}) but got {actual}.\n  {at(path)}{what}.")
     # An integer output has no derivative: drop the rule's tangent.
     return Zero(aval) if is_float0(aval) else t if type(t) is Zero else pvary(t, aval.vma)
 
@@ -176,9 +176,9 @@ class _BatchedJvp(Batched):
         zeros = [Zero(unbatched(t.aval, d, size)) if type(t) is Zero else None
                  for t, d in zip(tangents, t_dims, strict=True)]
         run = packed(self.rules, len(primals), zeros)
-        given = [(t, d) for t, d in zip(tangents, t_dims, strict=True) if type(t) is not Zero]
-        vals, dims = run_batched(self.trace, run, [*primals, *(t for t, _ in given)],
-                                 [*self.dims, *(d for _, d in given)])
+        nonzero = [(t, d) for t, d in zip(tangents, t_dims, strict=True) if type(t) is not Zero]
+        vals, dims = run_batched(self.trace, run, [*primals, *(t for t, _ in nonzero)],
+                                 [*self.dims, *(d for _, d in nonzero)])
         n = len(run.aux)
         outs = self.place(vals[:n], dims[:n], dims[n:])
         wanted = [d for d, z in zip(self.axes_of(outs, self.out_dims), run.aux, strict=True)

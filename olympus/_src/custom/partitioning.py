@@ -155,13 +155,13 @@ class Parts:
 
     def _tilings(self, tree: PyTreeDef, shardings: object, arrays: Sequence[lib.WholeArray]
                  ) -> list[Any]:
-        found = tree.flatten_up_to(shardings)
-        for sharding in found:
+        by_leaf = tree.flatten_up_to(shardings)
+        for sharding in by_leaf:
             if not isinstance(sharding, lib.Sharding):
                 raise ValueError(f"custom_partitioning: partition of {self.partitioner.name} "
                                  f"returned {sharding!r}; Custom Partitioning rules must return "
                                  "Sharding.")
-        return [s._to_xla_hlo_sharding(len(x.shape)) for s, x in zip(found, arrays, strict=True)]
+        return [s._to_xla_hlo_sharding(len(x.shape)) for s, x in zip(by_leaf, arrays, strict=True)]
 
 
 def _part_type(x: lib.WholeArray, tiling: object) -> ShapedArray:
@@ -263,20 +263,20 @@ class custom_partitioning(CustomFunction[P, R]):
                 f"custom_partitioning {name_of(self.fun)}: sharding propagation callbacks instead "
                 "of sharding_rule are provided; Shardy takes rules only. Need to provide "
                 "sharding_rule to migrate to Shardy.")
-        given = self.resolve(args, kwargs)
-        static = tuple([given[i] for i in self.nondiff_argnums])
+        arguments = self.resolve(args, kwargs)
+        static = tuple([arguments[i] for i in self.nondiff_argnums])
         if any(isinstance(x, Tracer) for x in tree_leaves(static)):
             raise errors.UnexpectedTracerError(
                 f"custom_partitioning {name_of(self.fun)}: a traced value given for a static "
                 "argument; a Python value is required.")
-        dynamic = tuple([x for i, x in enumerate(given) if i not in self.nondiff_argnums])
+        dynamic = tuple([x for i, x in enumerate(arguments) if i not in self.nondiff_argnums])
         leaves, in_tree = tree_flatten(dynamic)
         fun: Callable[..., Any] = self.fun
 
         def flat(*xs: object) -> tuple[list[Array], PyTreeDef]:
             rest = iter(tree_unflatten(in_tree, xs))
             return tree_flatten(fun(*[
-                x if i in self.nondiff_argnums else next(rest) for i, x in enumerate(given)]))
+                x if i in self.nondiff_argnums else next(rest) for i, x in enumerate(arguments)]))
 
         with_aux, name = WithAux(flat), name_of(self.fun)
         closed, tracers = closure_convert(stage(with_aux, [typeof(x) for x in leaves],

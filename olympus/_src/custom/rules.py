@@ -53,8 +53,7 @@ WithTangents = tuple[Sequence[Array], Sequence[Tangent]]     # results and their
 class SymbolicZero:
     """A tangent or cotangent known to be zero, as rules with `symbolic_zeros=True` see it.
 
-    Args:
-      aval: the shape and dtype of the zero.
+    Args: aval: the shape and dtype of the zero.
 
     >>> import olympus
     >>> from olympus.custom_derivatives import zero_from_primal
@@ -87,10 +86,8 @@ def zero_from_primal(val: PyTree, symbolic_zeros: bool = False) -> PyTree:
     Args:
       val: pytree of arrays and numbers.
       symbolic_zeros: whether to return `SymbolicZero` objects in place of arrays.
-
-    Returns:
-      For each leaf an array of its shape and of its tangents' dtype (float0 for integers), or a
-      `SymbolicZero`.
+    Returns: For each leaf an array of its shape and of its tangents' dtype (float0 for integers),
+      or a `SymbolicZero`.
 
     >>> from olympus.custom_derivatives import zero_from_primal
     >>> zero_from_primal(olympus.numpy.ones(3)), zero_from_primal(1).dtype

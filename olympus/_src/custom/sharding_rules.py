@@ -37,8 +37,7 @@ def _check_factor(factor: str) -> None:
 class CompoundFactor(tuple[str, ...]):
     """The factors of one axis, the outermost first.
 
-    Args:
-      *factors: at least two names.
+    Args: *factors: at least two names.
 
     >>> from olympus.experimental.custom_partitioning import CompoundFactor
     >>> CompoundFactor("b", "c")
@@ -64,8 +63,7 @@ class CompoundFactor(tuple[str, ...]):
 class ArrayMapping(tuple[Any, ...]):
     """The factors of the axes of an operand or a result.
 
-    Args:
-      *dim_mappings: per axis a factor's name or a `CompoundFactor`; the first one may be
+    Args: *dim_mappings: per axis a factor's name or a `CompoundFactor`; the first one may be
         `BATCHING`, which stands for any number of leading axes.
 
     >>> from olympus.experimental.custom_partitioning import BATCHING, ArrayMapping
@@ -179,7 +177,7 @@ def parse_rule(rule: str, **options: Any) -> SdyShardingRule:
 
 
 def _parse_mapping(text: str, rule: str) -> ArrayMapping:
-    found: list[Any] = []
+    factors: list[Any] = []
     inner: list[str] | None = None
     for token in _TOKENS.findall(text):
         if token == "(":
@@ -192,21 +190,21 @@ def _parse_mapping(text: str, rule: str) -> ArrayMapping:
                 raise ValueError(f"Brackets are not balanced in rule: '{rule}'.")
             if len(inner) < 2:
                 raise ValueError(f"Brackets should contain at least two factors: {rule!r} given.")
-            found.append(CompoundFactor(*inner))
+            factors.append(CompoundFactor(*inner))
             inner = None
         elif token.startswith(BATCHING):
-            if inner is not None or found:
+            if inner is not None or factors:
                 raise ValueError("Ellipsis can only be used at the beginning of a dimension: "
                                  f"{rule!r} given.")
-            found.append(f"{BATCHING}{int(token[1:] or 0)}")
+            factors.append(f"{BATCHING}{int(token[1:] or 0)}")
         elif not re.fullmatch(r"\w+", token):
             raise ValueError(f"Unknown character '{token}' in the rule {rule!r}.")
         else:
             _check_factor(token)
-            (found if inner is None else inner).append(token)
+            (factors if inner is None else inner).append(token)
     if inner is not None:
         raise ValueError(f"Brackets are not balanced in rule: '{rule}'.")
-    return ArrayMapping(*found)
+    return ArrayMapping(*factors)
 
 
 def rule_attribute(rule: SdyShardingRule, operands: Sequence[Sequence[int]],

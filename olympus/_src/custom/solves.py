@@ -83,11 +83,11 @@ class LinearSolve(HasBodies):
                                       [True] * len(rhs))
         # The two solvers, and their consts, change places: the transpose's transpose is the
         # original.
-        found = self.bind(*m_consts, *t_consts, *s_consts, *map(instantiate, cts[:len(rhs)]),
-                          const_lengths=(len(m_consts), len(t_consts), len(s_consts)),
-                          olympusprs=(vecmat, transpose_solve, solve))
+        outs = self.bind(*m_consts, *t_consts, *s_consts, *map(instantiate, cts[:len(rhs)]),
+                         const_lengths=(len(m_consts), len(t_consts), len(s_consts)),
+                         olympusprs=(vecmat, transpose_solve, solve))
         return [None] * (len(args) - len(rhs)) + [
-            ct if type(a) is Linear else None for a, ct in zip(rhs, found[:len(rhs)], strict=True)]
+            ct if type(a) is Linear else None for a, ct in zip(rhs, outs[:len(rhs)], strict=True)]
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
              const_lengths: tuple, olympusprs: tuple
@@ -119,23 +119,23 @@ def _of_arrays(what: str, role: str, body: Body) -> Body:
 def _like(what: str, role: str, body: Body, tree: PyTreeDef, avals: Sequence[ShapedArray],
           like: str, count: int = -1) -> None:
     """TypeError unless the body, which plays the role, returns the given structure and types."""
-    found_tree, found = body.out_tree, body.out_avals
+    found_tree, own = body.out_tree, body.out_avals
     if count >= 0:      # a pair, whose first item is looked at
         out = tree_unflatten(found_tree, range(found_tree.num_leaves))
         if not isinstance(out, (tuple, list)) or len(out) != 2:
             raise TypeError(f"{what}: {body.name} returned {type(out).__name__}; with has_aux a "
                             "pair (solution, auxiliary data) is required.")
-        found_tree, found = tree_structure(out[0]), found[:count]
+        found_tree, own = tree_structure(out[0]), own[:count]
     if found_tree != tree:
         raise structure_error(what, tree, found_tree,
                               f"{role}() output pytree structure must match {like}: {body.name} "
                               "returned another structure")
-    if [a.shape for a in avals] != [a.shape for a in found]:
+    if [a.shape for a in avals] != [a.shape for a in own]:
         raise ValueError(f"{what}: {role}() output shapes must match {like}, got "
-                         f"{[a.shape for a in found]} and {[a.shape for a in avals]} from "
+                         f"{[a.shape for a in own]} and {[a.shape for a in avals]} from "
                          f"{body.name}.")
-    if not all(map(same_type, avals, found)):
-        raise aval_error(what, leaf_names(tree, "the result"), avals, found,
+    if not all(map(same_type, avals, own)):
+        raise aval_error(what, leaf_names(tree, "the result"), avals, own,
                          f"{role}() output types must match {like}: {body.name}")
 
 
@@ -153,9 +153,7 @@ def custom_linear_solve(matvec: Callable[..., PyTree], b: PyTree, solve: Callabl
         needs it.
       symmetric: whether `matvec` is its own transpose, so that `solve` serves for both.
       has_aux: whether the solvers return (x, auxiliary data); the data has no derivative.
-
-    Returns:
-      x, or (x, auxiliary data).
+    Returns: x, or (x, auxiliary data).
 
     >>> def divide(a, b):
     ...     return olympus.lax.custom_linear_solve(lambda x: a * x, b, lambda f, b: b / f(1.0),
@@ -211,9 +209,7 @@ def custom_root(f: Callable[..., PyTree], initial_guess: PyTree, solve: Callable
       tangent_solve: `tangent_solve(g, y) -> x` with `g(x) = y` for the linear function g, the
         derivative of f at the solution; linear in y.
       has_aux: whether `solve` returns (x, auxiliary data); the data has no derivative.
-
-    Returns:
-      x, or (x, auxiliary data).
+    Returns: x, or (x, auxiliary data).
 
     >>> def root(a):    # x with x² = a, by Newton's method
     ...     newton = lambda f, x: olympus.lax.fori_loop(
@@ -257,9 +253,10 @@ def custom_root(f: Callable[..., PyTree], initial_guess: PyTree, solve: Callable
             _, slope = jvp_flat(lambda *xs: eval_closed(equation.program, *consts, *xs), x, vs)
             return tree_unflatten(tree, list(map(instantiate, slope)))
 
-        t_x, found = tree_flatten(tangent_solve(linear, rhs))
-        if found != tree:
-            raise structure_error(what, tree, found, "tangent_solve() output pytree structure must "
+        t_x, tangent_tree = tree_flatten(tangent_solve(linear, rhs))
+        if tangent_tree != tree:
+            raise structure_error(what, tree, tangent_tree,
+                                  "tangent_solve() output pytree structure must "
                                   f"match x: {name_of(tangent_solve)} returned another structure")
         rest = [instantiate(Zero(typeof(y).to_tangent_aval())) for y in out[n:]]
         return out, [*(cast(t, typeof(y).to_tangent_aval())

@@ -68,11 +68,8 @@ class CustomVJPPrimal:
 def custom_vjp_primal_tree_values(tree: PyTree) -> PyTree:
     """The tree that `fwd` gets with `symbolic_zeros=True`, with plain values for its records.
 
-    Args:
-      tree: a pytree of `CustomVJPPrimal`.
-
-    Returns:
-      A pytree of the same structure.
+    Args: tree: a pytree of `CustomVJPPrimal`.
+    Returns: A pytree of the same structure.
 
     >>> custom_vjp_primal_tree_values([CustomVJPPrimal(1.0, True)])
     [1.0]

@@ -40,8 +40,7 @@ class custom_vmap(CustomFunction[P, R]):
 
     Derivatives are the function's, and under vmap the rule's.
 
-    Args:
-      fun: a function of pytrees of arrays.
+    Args: fun: a function of pytrees of arrays.
 
     >>> import olympus, olympus.numpy as onp
     >>> @olympus.custom_batching.custom_vmap
@@ -535,8 +534,7 @@ custom_vmap_call_p = CustomVmapCall("custom_vmap_call")
 def sequential_vmap(f: Callable[..., PyTree]) -> custom_vmap:
     """Decorator: under vmap the function runs for one element after the other, in a loop.
 
-    Args:
-      f: a function of pytrees of arrays.
+    Args: f: a function of pytrees of arrays.
 
     >>> f = olympus.custom_batching.sequential_vmap(lambda x: onp.sum(x))
     >>> print(olympus.vmap(f)(onp.ones((2, 3))))

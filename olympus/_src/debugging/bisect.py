@@ -116,9 +116,7 @@ def record(fun: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree) -> Recor
     Args:
       fun: a function of pytrees of arrays.
       *args, **kwargs: its arguments.
-
-    Returns:
-      A `Recording`, for `bisect`.
+    Returns: A `Recording`, for `bisect`.
 
     >>> len(olympus.debug.record(lambda x: x + 1 + 1, 1.0).steps)
     2
@@ -140,9 +138,7 @@ def bisect(first: Callable[..., PyTree] | Recording, second: Callable[..., PyTre
       *args, **kwargs: the arguments of the functions.
       tolerance: the relative error (2-norm) that is no difference; None: 100 units in the last
         place of the coarser dtype.
-
-    Returns:
-      A `Parting`; None if all results agree. An operation that sums in another order already
+    Returns: A `Parting`; None if all results agree. An operation that sums in another order already
       differs by rounding: hence the tolerance.
 
     >>> def old(x):

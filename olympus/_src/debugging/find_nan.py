@@ -81,15 +81,15 @@ class _Looking:
     def wrong(self, x: Array) -> np.ndarray | None:
         if not dtypes.is_inexact(typeof(x).dtype):
             return None
-        found = self.test(np.asarray(host(x), np.complex128 if typeof(x).dtype.kind == "c" else
-                                     np.float64))
-        return found if found.any() else None
+        mask = self.test(np.asarray(host(x), np.complex128 if typeof(x).dtype.kind == "c" else
+                                    np.float64))
+        return mask if mask.any() else None
 
     def saw(self, operation: Operation) -> list[None]:
         for x in operation.results:
-            found = self.wrong(x)
-            if found is not None and all(self.wrong(a) is None for a in operation.operands):
-                index = tuple(int(i) for i in np.argwhere(found)[0])
+            mask = self.wrong(x)
+            if mask is not None and all(self.wrong(a) is None for a in operation.operands):
+                index = tuple(int(i) for i in np.argwhere(mask)[0])
                 raise _Found(operation, index)
         return [None] * len(operation.results)
 
@@ -105,10 +105,8 @@ def find_nan(fun: Callable[..., PyTree], *args: PyTree, infs: bool = False, **kw
       fun: a function of pytrees of arrays.
       *args, **kwargs: its arguments.
       infs: whether an infinity is looked for as well.
-
-    Returns:
-      A `NanFound`, which prints as a report; None if no operation makes a NaN of operands without
-      one.
+    Returns: A `NanFound`, which prints as a report; None if no operation makes a NaN of operands
+      without one.
 
     >>> def loss(x):
     ...     return onp.where(x > 0, onp.log(x), 0.0).sum()

@@ -179,9 +179,7 @@ def precision(fun: Callable[..., PyTree], *args: PyTree, against: str = "float64
       fun: a function of pytrees of arrays.
       *args, **kwargs: its arguments, at the dtypes that are to be judged (float32, bfloat16 …).
       against: the wider dtype.
-
-    Returns:
-      A `Precision`: data, and as text a table by line. Errors are relative, in the 2-norm.
+    Returns: A `Precision`: data, and as text a table by line. Errors are relative, in the 2-norm.
 
     Raises TypeError for a dtype that is not a floating one.
 

@@ -219,10 +219,8 @@ def slow_ops(fun: Callable[..., PyTree], *args: PyTree, factor: float = 10.0, **
       fun: a function of pytrees of arrays.
       *args, **kwargs: its arguments, of the sizes that matter.
       factor: how many times slower than its bound an operation must be to be told.
-
-    Returns:
-      A `SlowOps`: data, and text with remedies where one is known on a CPU; what loses most time
-      first. Operations with effects are not timed.
+    Returns: A `SlowOps`: data, and text with remedies where one is known on a CPU; what loses most
+      time first. Operations with effects are not timed.
 
     ValueError for a factor that is not above 1.
 

@@ -130,8 +130,8 @@ class WatchTrace(Trace):
             values.append(a._value if type(a) is WatchTracer else a)
         ctx.trace = self.parent
         try:
-            found = self.parent.process(prim, tuple(values), params)
-            outs = list(found) if prim.multiple_results else [found]
+            results = self.parent.process(prim, tuple(values), params)
+            outs = list(results) if prim.multiple_results else [results]
             line = self.source or source.user_frame()
             key = prim, line
             operation = Operation(prim, params, args, line, self.times[key], outs)

@@ -355,8 +355,8 @@ def _devices(self: Array) -> set[Device]:
 
 
 def _device(self: Array) -> Device | Sharding:
-    found = _devices(self)
-    return next(iter(found)) if len(found) == 1 else self._sharding
+    devices = _devices(self)
+    return next(iter(devices)) if len(devices) == 1 else self._sharding
 
 
 class Shard:
@@ -398,14 +398,14 @@ class Shard:
 def _shards(self: Array) -> list[Shard]:
     """The parts on the devices of this process."""
     lib.check_alive("addressable_shards", self)
-    found = self.__dict__.get("_shards")
-    if found is None:
+    shards = self.__dict__.get("_shards")
+    if shards is None:
         whole, sharding = self.aval, self._sharding
-        found = [Shard(part.device, sharding, whole.shape, part) for part in lib.shards(
+        shards = [Shard(part.device, sharding, whole.shape, part) for part in lib.shards(
             self, whole.update(shape=sharding.shard_shape(whole.shape)))]
-        if len(found) > 1:      # the only part is the array itself: a cycle
-            self.__dict__["_shards"] = found
-    return list(found)
+        if len(shards) > 1:      # the only part is the array itself: a cycle
+            self.__dict__["_shards"] = shards
+    return list(shards)
 
 
 def _global_shards(self: Array) -> list[Shard]:

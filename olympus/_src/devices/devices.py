@@ -151,12 +151,12 @@ def client(platform: str | None = None) -> Any:
     """
     try:
         name = default_platform() if platform is None else _ALIASES.get(platform, platform)
-        found = _clients.get(name)
+        known = _clients.get(name)
     except TypeError:
         raise TypeError(f"devices: backend {platform!r} given; the name of a platform is required."
                         ) from None
-    if found is not None:
-        return found
+    if known is not None:
+        return known
     with _lock:
         # Asked again under the lock: another thread may have made it since.
         if name not in _clients:
@@ -266,9 +266,9 @@ def _found_plugins() -> dict[str, str | Callable[[], str]]:
     plugins: dict[str, str | Callable[[], str]] = {
         point.name: functools.partial(_library_in, point.value)
         for point in metadata.entry_points(group="jax_plugins") if "xla_cuda" not in point.value}
-    for what, given in (("PJRT_NAMES_AND_LIBRARY_PATHS", os.environ.get(
+    for what, pairs in (("PJRT_NAMES_AND_LIBRARY_PATHS", os.environ.get(
             "PJRT_NAMES_AND_LIBRARY_PATHS")), ("olympus_pjrt_plugins", config.pjrt_plugins.value)):
-        for pair in (given or "").split(","):
+        for pair in (pairs or "").split(","):
             name, colon, path = pair.partition(":")
             if pair and not (colon and name and path):
                 raise ValueError(f"{what}: {pair!r} given; 'name:path' is required, several "

@@ -68,13 +68,10 @@ class Optimizer(NamedTuple):
 def optimizer(opt_maker: Callable[P, Rules]) -> Callable[P, Optimizer]:
     """Decorator: from an optimiser of one array, one of pytrees.
 
-    Args:
-      opt_maker: a function that returns (init, update, params) for single arrays: `init(x)` is a
-        pytree, `update(i, g, state)` the next one, and `params(state)` the array.
-
-    Returns:
-      A function of the same arguments that returns an `Optimizer`. Its `update_fn` raises TypeError
-      for gradients of another structure than the parameters.
+    Args: opt_maker: a function that returns (init, update, params) for single arrays: `init(x)` is
+        a pytree, `update(i, g, state)` the next one, and `params(state)` the array.
+    Returns: A function of the same arguments that returns an `Optimizer`. Its `update_fn` raises
+      TypeError for gradients of another structure than the parameters.
 
     >>> @optimizers.optimizer
     ... def sign_descent(step):
@@ -128,8 +125,7 @@ def _inverse_root(x: Array) -> Array:
 def sgd(step_size: ArrayLike | Schedule) -> Rules:
     """Gradient descent: x - step_size g.
 
-    Returns:
-      An `Optimizer`.
+    Returns: An `Optimizer`.
 
     >>> init, update, params = optimizers.sgd(0.1)
     >>> print(params(update(0, 2.0, init(1.0))))
@@ -143,8 +139,7 @@ def sgd(step_size: ArrayLike | Schedule) -> Rules:
 def momentum(step_size: ArrayLike | Schedule, mass: ArrayLike) -> Rules:
     """Gradient descent with momentum: velocities v = mass v + g, steps -step_size v.
 
-    Returns:
-      An `Optimizer`. Polyak (1964).
+    Returns: An `Optimizer`. Polyak (1964).
 
     >>> init, update, params = optimizers.momentum(0.1, 0.9)
     >>> print(params(update(0, 2.0, init(1.0))))
@@ -164,8 +159,7 @@ def momentum(step_size: ArrayLike | Schedule, mass: ArrayLike) -> Rules:
 def nesterov(step_size: ArrayLike | Schedule, mass: ArrayLike) -> Rules:
     """Momentum whose gradient counts ahead: steps -step_size (mass v + g).
 
-    Returns:
-      An `Optimizer`. Nesterov (1983).
+    Returns: An `Optimizer`. Nesterov (1983).
 
     >>> init, update, params = optimizers.nesterov(0.1, 0.9)
     >>> print(params(update(0, 2.0, init(1.0))))
@@ -185,8 +179,7 @@ def nesterov(step_size: ArrayLike | Schedule, mass: ArrayLike) -> Rules:
 def adagrad(step_size: ArrayLike | Schedule, momentum: ArrayLike = 0.9) -> Rules:
     """Steps divided by the root of the sum of all squares of gradients, averaged.
 
-    Returns:
-      An `Optimizer`. Duchi et al. (2011).
+    Returns: An `Optimizer`. Duchi et al. (2011).
 
     >>> init, update, params = optimizers.adagrad(0.1)
     >>> print(params(update(0, 2.0, init(1.0))))
@@ -208,11 +201,8 @@ def rmsprop(step_size: ArrayLike | Schedule, gamma: ArrayLike = 0.9,
             eps: ArrayLike = 1e-8) -> Rules:
     """Steps divided by the root of a moving average of squares of gradients.
 
-    Args:
-      gamma: how much of the average stays.
-
-    Returns:
-      An `Optimizer`. Tieleman and Hinton (2012).
+    Args: gamma: how much of the average stays.
+    Returns: An `Optimizer`. Tieleman and Hinton (2012).
 
     >>> init, update, params = optimizers.rmsprop(0.1)
     >>> print(params(update(0, 2.0, init(1.0))))
@@ -236,9 +226,7 @@ def rmsprop_momentum(step_size: ArrayLike | Schedule, gamma: ArrayLike = 0.9,
     Args:
       gamma: how much of the average of squares stays.
       momentum: how much of the last step stays.
-
-    Returns:
-      An `Optimizer`.
+    Returns: An `Optimizer`.
 
     >>> init, update, params = optimizers.rmsprop_momentum(0.1)
     >>> print(params(update(0, 2.0, init(1.0))))
@@ -263,9 +251,7 @@ def adam(step_size: ArrayLike | Schedule, b1: ArrayLike = 0.9, b2: ArrayLike = 0
     Args:
       b1, b2: how much of the averages of gradients and of squares stays.
       eps: added to the root.
-
-    Returns:
-      An `Optimizer`. Kingma and Ba (2015).
+    Returns: An `Optimizer`. Kingma and Ba (2015).
 
     >>> init, update, params = optimizers.adam(0.1)
     >>> print(abs(params(update(0, 2.0, init(1.0))) - 0.9) < 1e-6)
@@ -292,9 +278,7 @@ def adamax(step_size: ArrayLike | Schedule, b1: ArrayLike = 0.9, b2: ArrayLike =
     Args:
       b1, b2: how much of the average and of the largest size stays.
       eps: added to the size.
-
-    Returns:
-      An `Optimizer`. Kingma and Ba (2015).
+    Returns: An `Optimizer`. Kingma and Ba (2015).
 
     >>> init, update, params = optimizers.adamax(0.1)
     >>> print(abs(params(update(0, 2.0, init(1.0))) - 0.9) < 1e-6)
@@ -350,11 +334,8 @@ def sm3(step_size: ArrayLike | Schedule, momentum: ArrayLike = 0.9) -> Rules:
 def constant(step_size: ArrayLike) -> Schedule:
     """The same step size at all steps.
 
-    Args:
-      step_size: a number.
-
-    Returns:
-      A `Schedule`: a function of the number of the step.
+    Args: step_size: a number.
+    Returns: A `Schedule`: a function of the number of the step.
 
     >>> optimizers.constant(0.1)(7)
     0.1
@@ -420,9 +401,7 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
     Args:
       boundaries: n steps, in order; a step at a boundary still has the value before it.
       values: n + 1 step sizes.
-
-    Returns:
-      A `Schedule`. ValueError unless there is one value more than boundaries.
+    Returns: A `Schedule`. ValueError unless there is one value more than boundaries.
 
     >>> schedule = optimizers.piecewise_constant([10, 20], [0.5, 0.25, 0.125])
     >>> print(schedule(10), schedule(11), schedule(100))
@@ -439,11 +418,8 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
 def make_schedule(scalar_or_schedule: ArrayLike | Schedule) -> Schedule:
     """A schedule as it is, or of a number the constant one.
 
-    Args:
-      scalar_or_schedule: a number, or a function of the number of the step.
-
-    Returns:
-      A `Schedule`. TypeError for arrays that are no number.
+    Args: scalar_or_schedule: a number, or a function of the number of the step.
+    Returns: A `Schedule`. TypeError for arrays that are no number.
 
     >>> optimizers.make_schedule(0.5)(3)
     0.5
@@ -461,11 +437,8 @@ def make_schedule(scalar_or_schedule: ArrayLike | Schedule) -> Schedule:
 def l2_norm(tree: PyTree) -> Array:
     """The root of the sum of squares over all arrays of a pytree.
 
-    Args:
-      tree: a pytree of real arrays.
-
-    Returns:
-      An array without axes; squares of 16-bit floats are taken in float32.
+    Args: tree: a pytree of real arrays.
+    Returns: An array without axes; squares of 16-bit floats are taken in float32.
 
     >>> print(optimizers.l2_norm({"a": 3.0, "b": [4.0]}))
     5.0
@@ -480,9 +453,7 @@ def clip_grads(grad_tree: PyTree, max_norm: ArrayLike) -> PyTree:
     Args:
       grad_tree: a pytree of real arrays.
       max_norm: the largest norm.
-
-    Returns:
-      A pytree of the same structure.
+    Returns: A pytree of the same structure.
 
     >>> print(optimizers.clip_grads(onp.array([3., 4.]), 1.0))
     [0.6 0.8]
@@ -506,11 +477,8 @@ class JoinPoint:
 def unpack_optimizer_state(opt_state: OptimizerState) -> PyTree:
     """A state as a pytree of the parameters' structure, for saving.
 
-    Args:
-      opt_state: what `init_fn` and `update_fn` return.
-
-    Returns:
-      A pytree with a `JoinPoint` for each array, which holds that array's own state.
+    Args: opt_state: what `init_fn` and `update_fn` return.
+    Returns: A pytree with a `JoinPoint` for each array, which holds that array's own state.
 
     >>> state = optimizers.momentum(0.1, 0.9).init_fn({"w": 2.0})
     >>> optimizers.unpack_optimizer_state(state)["w"].subtree[0]
@@ -524,11 +492,8 @@ def unpack_optimizer_state(opt_state: OptimizerState) -> PyTree:
 def pack_optimizer_state(marked_pytree: PyTree) -> OptimizerState:
     """The state that `unpack_optimizer_state` made a pytree of.
 
-    Args:
-      marked_pytree: a pytree whose leaves are `JoinPoint`s.
-
-    Returns:
-      An `OptimizerState`. TypeError for other leaves.
+    Args: marked_pytree: a pytree whose leaves are `JoinPoint`s.
+    Returns: An `OptimizerState`. TypeError for other leaves.
 
     >>> init, _, params = optimizers.sgd(0.1)
     >>> tree = optimizers.unpack_optimizer_state(init({"w": 2.0}))

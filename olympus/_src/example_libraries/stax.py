@@ -42,8 +42,8 @@ _WEIGHTS, _BIAS, _SMALL = glorot_normal(), normal(), normal(1e-6)
 def _shape_after(fun: Callable[[Any], Any], shape: Shape) -> tuple[int, ...]:
     """The shape of `fun`'s result; sizes of -1 are taken for 1 and stay -1 where they are."""
     unknown = [d for d, n in enumerate(shape) if definitely_equal(n, -1)]
-    given = ShapeDtypeStruct([1 if d in unknown else n for d, n in enumerate(shape)], "float32")
-    return tuple([-1 if d in unknown else n for d, n in enumerate(eval_shape(fun, given).shape)])
+    example = ShapeDtypeStruct([1 if d in unknown else n for d, n in enumerate(shape)], "float32")
+    return tuple([-1 if d in unknown else n for d, n in enumerate(eval_shape(fun, example).shape)])
 
 
 def Dense(out_dim: int, W_init: Initializer = _WEIGHTS,
@@ -53,9 +53,7 @@ def Dense(out_dim: int, W_init: Initializer = _WEIGHTS,
     Args:
       out_dim: how many outputs.
       W_init, b_init: initializers of W: [in, out] and b: [out].
-
-    Returns:
-      A layer of inputs of shape (…, in).
+    Returns: A layer of inputs of shape (…, in).
 
     >>> init, apply = stax.Dense(5)
     >>> shape, (W, b) = init(olympus.random.key(0), (-1, 3))
@@ -125,8 +123,7 @@ def Conv(out_chan: int, filter_shape: Sequence[int], strides: Sequence[int] | No
          b_init: Initializer = _SMALL) -> Layer:
     """`GeneralConv` of images whose channels come last.
 
-    Returns:
-      A layer of inputs [N, H, W, C].
+    Returns: A layer of inputs [N, H, W, C].
 
     >>> init, apply = stax.Conv(5, (3, 3), padding="SAME")
     >>> init(olympus.random.key(0), (-1, 8, 8, 3))[0]
@@ -142,8 +139,7 @@ def GeneralConvTranspose(dimension_numbers: Any, out_chan: int, filter_shape: Se
                          ) -> Layer:
     """A transposed convolution, which makes images larger, with a bias for each channel.
 
-    Args:
-      dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init: as of
+    Args: dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init: as of
         `GeneralConv`, with `lax.conv_transpose`.
 
     >>> init, apply = stax.GeneralConvTranspose(("NCHW", "OIHW", "NCHW"), 5, (3, 3), (2, 2))
@@ -160,8 +156,7 @@ def Conv1DTranspose(out_chan: int, filter_shape: Sequence[int],
                     ) -> Layer:
     """`GeneralConvTranspose` of sequences whose channels come last.
 
-    Returns:
-      A layer of inputs [N, H, C].
+    Returns: A layer of inputs [N, H, C].
 
     >>> init, apply = stax.Conv1DTranspose(5, (3,), (2,))
     >>> init(olympus.random.key(0), (-1, 8, 3))[0]
@@ -176,8 +171,7 @@ def ConvTranspose(out_chan: int, filter_shape: Sequence[int], strides: Sequence[
                   b_init: Initializer = _SMALL) -> Layer:
     """`GeneralConvTranspose` of images whose channels come last.
 
-    Returns:
-      A layer of inputs [N, H, W, C].
+    Returns: A layer of inputs [N, H, W, C].
 
     >>> init, apply = stax.ConvTranspose(5, (3, 3), (2, 2))
     >>> init(olympus.random.key(0), (-1, 8, 8, 3))[0]
@@ -311,11 +305,8 @@ def AvgPool(window_shape: Sequence[int], strides: Sequence[int] | None = None,
 def FanOut(num: int) -> Layer:
     """Several copies of the input, for `parallel`.
 
-    Args:
-      num: how many.
-
-    Returns:
-      A layer whose result is a list.
+    Args: num: how many.
+    Returns: A layer whose result is a list.
 
     >>> stax.FanOut(2)[0](None, (-1, 3))[0]
     [(-1, 3), (-1, 3)]
@@ -331,11 +322,8 @@ FanInSum: Layer = (lambda key, input_shapes: (input_shapes[0], ()),
 def FanInConcat(axis: int = -1) -> Layer:
     """The results of parallel layers, joined along an axis.
 
-    Args:
-      axis: the axis.
-
-    Returns:
-      A layer of a list of inputs.
+    Args: axis: the axis.
+    Returns: A layer of a list of inputs.
 
     >>> stax.FanInConcat()[0](None, [(-1, 3), (-1, 4)])[0]
     (-1, 7)
@@ -354,9 +342,7 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
     Args:
       rate: the share that is kept.
       mode: "train", or another: then nothing is dropped.
-
-    Returns:
-      A layer, whose apply_fn takes a key, `rng=key`, to train; ValueError without.
+    Returns: A layer, whose apply_fn takes a key, `rng=key`, to train; ValueError without.
 
     >>> init, apply = stax.Dropout(0.5)
     >>> out = apply((), onp.ones(1000), rng=olympus.random.key(0))
@@ -385,11 +371,8 @@ def _split_keys(kwargs: dict[str, Any], count: int) -> list[None] | list[Array]:
 def serial(*layers: Layer) -> Layer:
     """Layers one after the other.
 
-    Args:
-      *layers: each takes the result of the one before it.
-
-    Returns:
-      A layer, whose parameters are a list of theirs; a key is split into one for each.
+    Args: *layers: each takes the result of the one before it.
+    Returns: A layer, whose parameters are a list of theirs; a key is split into one for each.
 
     >>> init, apply = stax.serial(stax.Flatten, stax.Dense(10), stax.Relu)
     >>> shape, params = init(olympus.random.key(0), (-1, 2, 3))
@@ -400,13 +383,13 @@ def serial(*layers: Layer) -> Layer:
         params = []
         for init, _ in layers:
             key, own = split(key)
-            input_shape, found = init(own, input_shape)
-            params.append(found)
+            input_shape, own_params = init(own, input_shape)
+            params.append(own_params)
         return input_shape, params
 
     def apply_fn(params: Any, inputs: Array, **kwargs: object) -> Array:
-        for (_, apply), found, key in zip(layers, params, _split_keys(kwargs, len(layers))):
-            inputs = apply(found, inputs, rng=key, **kwargs)
+        for (_, apply), own_params, key in zip(layers, params, _split_keys(kwargs, len(layers))):
+            inputs = apply(own_params, inputs, rng=key, **kwargs)
         return inputs
 
     return init_fn, apply_fn
@@ -417,9 +400,7 @@ def parallel(*layers: Layer) -> Layer:
 
     Args:
       *layers: see `FanOut`, which makes their inputs, and `FanInSum`, which joins their results.
-
-    Returns:
-      A layer, whose parameters are a list of theirs; a key is split into one for each.
+    Returns: A layer, whose parameters are a list of theirs; a key is split into one for each.
 
     >>> block = stax.serial(stax.FanOut(2), stax.parallel(stax.Dense(3), stax.Identity),
     ...                     stax.FanInSum)
@@ -442,8 +423,7 @@ def parallel(*layers: Layer) -> Layer:
 def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
     """A layer that is made when the shape of its input is known.
 
-    Args:
-      make_layer: from a shape, a layer.
+    Args: make_layer: from a shape, a layer.
 
     >>> residual = stax.shape_dependent(lambda shape: stax.Dense(shape[-1]))
     >>> residual[0](olympus.random.key(0), (-1, 3))[0]

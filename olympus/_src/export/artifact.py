@@ -100,11 +100,11 @@ def _fields(written: Fields, blobs: list[bytes]) -> Fields:
     in_avals, out_avals = (
         tuple(decode_aval(a, scope, s) for a, s in zip(written[name], shardings, strict=True))
         for name, shardings in (("in_avals", ins), ("out_avals", outs)))
-    given, said = (
+    by_arguments, said = (
         set().union(*[symbols(d) for a in avals for d in getattr(a, "shape", ())
                       if isinstance(d, Dimension)]) for avals in (in_avals, out_avals))
-    if said - given:
-        raise ValueError(f"sizes {sorted(said - given)} of results that no argument gives")
+    if said - by_arguments:
+        raise ValueError(f"sizes {sorted(said - by_arguments)} of results that no argument gives")
     derivative = written["vjp"]
     return {
         **{name: written[name] for name in _SIMPLE}, "in_avals": in_avals, "out_avals": out_avals,

@@ -93,18 +93,18 @@ class CallExported(Primitive):
         linked = _linked(b, exported)
         _check_module(exported, linked)
         module.refined |= exported.uses_global_constants
-        given = [_sharded(b, *each) for each in zip(
+        ins = [_sharded(b, *each) for each in zip(
             args, exported.in_avals, exported._in_named_shardings, strict=True)]
-        given = [given[i] for i in exported.module_kept_var_idx]
+        ins = [ins[i] for i in exported.module_kept_var_idx]
         ordered = len(exported.ordered_effects)
         if ordered:
-            given = [b.take_token()] * ordered + given
+            ins = [b.take_token()] * ordered + ins
         if len(exported.platforms) > 1:
             index = make_aval((), INT32)
-            given.insert(0, b.constant(number, index))
-        given = [_cast_sizes(b, x, kind) for x, kind in zip(given, linked.inputs, strict=True)]
+            ins.insert(0, b.constant(number, index))
+        ins = [_cast_sizes(b, x, kind) for x, kind in zip(ins, linked.inputs, strict=True)]
         callee = {"callee": mlir.ir.FlatSymbolRefAttr.get(linked.symbol)}
-        tokens, outs = cut(list(b.ops("func.call", given, callee, linked.results).results), ordered)
+        tokens, outs = cut(list(b.ops("func.call", ins, callee, linked.results).results), ordered)
         if ordered:
             b.join_tokens(tokens)
         outs = [_cast_sizes(b, x, b.type(a)) for x, a in zip(outs, b.avals_out, strict=True)]
@@ -172,8 +172,8 @@ def _linked(b: Builder, exported: ExportedProgram) -> Linked:
     module = b.module
     sizes = tuple([a.shape for a in b.avals_in]) if exported._dimensions.variables else ()
     key = id(exported), sizes
-    found = module.imported.get(key)
-    if found is None:
+    imported = module.imported.get(key)
+    if imported is None:
         taken = read_module(exported.mlir_module_serialized)
         deep = levels(taken)
         if len(exported.platforms) == 1:    # else calls of other platforms are in it, too
@@ -181,9 +181,9 @@ def _linked(b: Builder, exported: ExportedProgram) -> Linked:
         linked = link(module.module, module.symbols.new, taken,
                       f"call_exported_{exported.fun_name}")
         # The export stays, so that no other one gets its id.
-        found = module.imported[key] = linked, exported, deep
-    module.nest.reach(b.eqn, found[2])
-    return found[0]
+        imported = module.imported[key] = linked, exported, deep
+    module.nest.reach(b.eqn, imported[2])
+    return imported[0]
 
 
 def _note_foreign(b: Builder, exported: ExportedProgram, module: IrModule) -> None:

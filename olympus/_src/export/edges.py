@@ -285,24 +285,24 @@ def _sort(op: IrOperation) -> Sequence[IrValue] | None:
     ir, axis = mlir.ir, int_of(op, "dimension")
     if "is_stable" not in op.attributes or not ir.BoolAttr(op.attributes["is_stable"]).value:
         return None
-    given = list(op.operands)
-    if shape_of(given[0])[axis] == -1:
+    operands = list(op.operands)
+    if shape_of(operands[0])[axis] == -1:
         raise NotImplementedError(
             "to_iree: stablehlo.sort along an axis of unknown size, which IREE does not compile; "
             "export it with that size known.")
-    known = [i for i, x in enumerate(given) if _counts(x, axis)]
+    known = [i for i, x in enumerate(operands) if _counts(x, axis)]
     # IREE replaces a sort of integers with their places, whose first results are sliced, by its own
     # `topk`. That breaks ties otherwise, and orders unsigned integers as if they were signed.
-    if not known or (len(given) == 2 and not _is_float(element_of(given[0]))):
+    if not known or (len(operands) == 2 and not _is_float(element_of(operands[0]))):
         known = []
-        given.append(places(given[0], axis))
+        operands.append(places(operands[0], axis))
     at = known[0] if known else -1
     made = ir.Operation.create(
-        "stablehlo.sort", [x.type for x in given], given,
+        "stablehlo.sort", [x.type for x in operands], operands,
         {name: op.attributes[name] for name in ("dimension", "is_stable")}, regions=1)
     body = op.regions[0].blocks[0]
     scalars = [ir.RankedTensorType.get((), ir.RankedTensorType(x.type).element_type)
-               for x in given for _ in range(2)]
+               for x in operands for _ in range(2)]
     inner = made.regions[0].blocks.append(*scalars, arg_locs=[op.location] * len(scalars))
     with ir.InsertionPoint(inner):
         sides = list(inner.arguments)
@@ -334,9 +334,9 @@ def _counts(x: IrValue, axis: int) -> bool:
         and int_of(owner, "iota_dimension") == axis)
 
 
-def _copied(body: mlir.ir.Block, given: Sequence[IrValue]) -> Term:
+def _copied(body: mlir.ir.Block, operands: Sequence[IrValue]) -> Term:
     """The result of a block, its operations copied for other arguments."""
-    known: dict[IrValue, IrValue] = dict(zip(body.arguments, given, strict=True))
+    known: dict[IrValue, IrValue] = dict(zip(body.arguments, operands, strict=True))
     *inside, last = body.operations
     for inner in inside:
         copy = inner.operation.clone()

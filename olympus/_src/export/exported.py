@@ -247,8 +247,7 @@ def _sharding_over(sharding: NamedSharding | None, aval: ShapedArray,
 def default_export_platform() -> str:
     """The platform that `export` lowers for unless told.
 
-    Returns:
-      "cpu", "cuda", "rocm" or "tpu".
+    Returns: "cpu", "cuda", "rocm" or "tpu".
 
     >>> export.default_export_platform()
     'cpu'
@@ -268,10 +267,8 @@ def export(fun_jit: Callable[..., PyTree], *, platforms: Sequence[str] | None = 
         A program for several runs on each of them, by the branch of `platform_dependent` that is
         for it.
       disabled_checks: checks to leave out.
-
-    Returns:
-      A function of the arguments (arrays, or anything with a shape and a dtype; shapes may be
-      symbolic) that returns an `Exported`.
+    Returns: A function of the arguments (arrays, or anything with a shape and a dtype; shapes may
+      be symbolic) that returns an `Exported`.
 
     ValueError for a function that is not jitted, and for custom calls without a promise that later
     versions have them; NotImplementedError for programs that call Python.
@@ -308,10 +305,10 @@ def export(fun_jit: Callable[..., PyTree], *, platforms: Sequence[str] | None = 
 def _check_scopes(name: str, *specs: object) -> None:
     """ValueError unless all symbolic sizes belong to one scope."""
     leaves, tree = tree_flatten(specs)
-    found = [(i, d) for i, x in enumerate(leaves) for d in getattr(x, "shape", ())
-             if isinstance(d, Dimension)]
-    for i, d in found[1:]:
-        first, other = found[0]
+    symbolic_sizes = [(i, d) for i, x in enumerate(leaves) for d in getattr(x, "shape", ())
+                      if isinstance(d, Dimension)]
+    for i, d in symbolic_sizes[1:]:
+        first, other = symbolic_sizes[0]
         if d.scope is not other.scope:
             raise ValueError(
                 f"Invalid mixing of symbolic scopes when exporting {name}.\nExpected current (from "
@@ -330,12 +327,12 @@ def _exported(traced: Traced, platforms: tuple[str, ...],
     if not least <= version <= most:
         raise ValueError(f"export: The requested export calling convention version {version} is "
                          f"outside the range of supported versions [{least}..{most}].")
-    given = traced._program
-    if given.refs:
-        i = given.refs[0]
+    recorded = traced._program
+    if recorded.refs:
+        i = recorded.refs[0]
         raise TypeError(
-            f"export: {traced.fun_name} takes the reference {given.closed.in_avals[i]} as "
-            f"{given.arg_names[i] or 'a value that it closes over'}; arrays are required, since "
+            f"export: {traced.fun_name} takes the reference {recorded.closed.in_avals[i]} as "
+            f"{recorded.arg_names[i] or 'a value that it closes over'}; arrays are required, since "
             "a file has no place that it could write; pass ref[...] and return what is to be "
             "written, or make the reference inside.")
     effects = sorted(traced.olympuspr.effects, key=repr)
@@ -409,10 +406,8 @@ def deserialize(blob: bytes | bytearray, *, verify: bool = False) -> Exported:
       blob: its bytes. They are code: whoever calls the result runs it, custom calls included.
       verify: have another process read the modules first, which takes about a second: of one that
         a stranger has forged, MLIR's reader may end the process.
-
-    Returns:
-      An `Exported`. ValueError for bytes that are no artifact, or a truncated, damaged or newer
-      one; the message says which.
+    Returns: An `Exported`. ValueError for bytes that are no artifact, or a truncated, damaged or
+      newer one; the message says which.
 
     >>> artifact = export.export(olympus.jit(lambda x: x + 1))(1.0).serialize(vjp_order=1)
     >>> print(olympus.grad(export.deserialize(artifact).call)(2.0))

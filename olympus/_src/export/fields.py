@@ -62,11 +62,11 @@ def decode_aval(written: Any, scope: SymbolicScope, sharding: NamedSharding | No
 
 
 def _key_dtype(generator: str) -> object:
-    found = _keys.GENERATORS.get(generator)
-    if found is None:
+    implementation = _keys.GENERATORS.get(generator)
+    if implementation is None:
         raise ValueError(f"deserialize: the program takes or gives keys of {generator!r}, a "
                          "generator that this process does not know; define it first.")
-    return _keys.key_dtype(found)
+    return _keys.key_dtype(implementation)
 
 
 def encode_sharding(sharding: NamedSharding | None) -> object:

@@ -62,9 +62,7 @@ def to_iree(exported: Exported | Mapping[str, Exported], path: str | Path, *, ta
       compiler: the program `iree-compile`; left out, the one of this Python's environment or of the
         path. `pip install 'olympus[deploy]'` brings it.
       options: further flags for it.
-
-    Returns:
-      The types of each function: arguments and results, flat, without the arguments that the
+    Returns: The types of each function: arguments and results, flat, without the arguments that the
       program ignores.
 
     The numbers equal jit's, also at the edges of formats; docs/export.md has what IREE computes
@@ -118,14 +116,14 @@ def to_iree(exported: Exported | Mapping[str, Exported], path: str | Path, *, ta
     return {name: _signature(e) for name, e in entries.items()}
 
 
-def _compiler(given: str | Path | None) -> str:
+def _compiler(named: str | Path | None) -> str:
     """The compiler as a program."""
     beside = str(Path(sys.executable).parent)
-    path = shutil.which(str(given)) if given else (
+    path = shutil.which(str(named)) if named else (
         shutil.which("iree-compile", path=beside) or shutil.which("iree-compile"))
     if path is None:
         raise FileNotFoundError(
-            f"to_iree: {given or 'iree-compile'} not found; the wheels iree-base-compiler and, to "
+            f"to_iree: {named or 'iree-compile'} not found; the wheels iree-base-compiler and, to "
             "run what it makes, iree-base-runtime are required; pip install 'olympus[deploy]'.")
     return path
 

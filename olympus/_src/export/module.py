@@ -66,8 +66,8 @@ def drop_identities(module: IrModule) -> None:
     for op in list(operations(module)):
         if op.name == "func.call" and (
                 ir.FlatSymbolRefAttr(op.attributes["callee"]).value in identities):
-            for out, given in zip(op.results, op.operands, strict=True):
-                out.replace_all_uses_with(given)
+            for out, operand in zip(op.results, op.operands, strict=True):
+                out.replace_all_uses_with(operand)
             op.erase()
 
 
@@ -134,10 +134,10 @@ def check_in_child(artifacts: Sequence[bytes]) -> None:
 
     MLIR's reader of bytecode trusts it. Made by a stranger, it may end the process or never return.
     """
-    given = b"".join([_LENGTH.pack(len(a)) + a for a in artifacts])
+    stdin = b"".join([_LENGTH.pack(len(a)) + a for a in artifacts])
     command = [sys.executable, "-c", f"import {__name__} as module; module.read_all()"]
     try:
-        child = subprocess.run(command, input=given, capture_output=True, timeout=_CHILD_SECONDS)
+        child = subprocess.run(command, input=stdin, capture_output=True, timeout=_CHILD_SECONDS)
     except subprocess.TimeoutExpired:
         raise ValueError(
             f"deserialize: the artifact's module is malformed: jaxlib {lib.jaxlib_version} has not "

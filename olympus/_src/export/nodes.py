@@ -49,9 +49,7 @@ def register_pytree_node_serialization(
       deserialize_auxdata: its inverse.
       from_children: makes a node of (auxiliary data, children). Left out, it is the class's own
         unflattening. Only the structure of its result is used.
-
-    Returns:
-      The class. ValueError if the class or the name is registered already.
+    Returns: The class. ValueError if the class or the name is registered already.
 
     >>> @olympus.tree_util.register_pytree_node_class
     ... class Pair:

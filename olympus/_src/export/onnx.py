@@ -40,10 +40,8 @@ def to_onnx(exported: Exported, path: str | Path) -> dict[str, str]:
     Args:
       exported: an `Exported`; symbolic sizes become named dimensions.
       path: the file, as a rule `.onnx`.
-
-    Returns:
-      The model's inputs and outputs by name, with their types: `in0`, `in1` … by the numbers of
-      flat arguments (those that the program ignores are left out), `out0`, `out1` ….
+    Returns: The model's inputs and outputs by name, with their types: `in0`, `in1` … by the numbers
+      of flat arguments (those that the program ignores are left out), `out0`, `out1` ….
 
     Constants that are too large for one file, of 2 GiB, go to `PATH.data` beside it.
 
@@ -164,8 +162,8 @@ class _Converter(Elementwise):
         """Write a function out where it is called."""
         block = self.functions[callee_of(op)].regions[0].blocks[0]
         inner = _Converter(self.graph, self.functions, self)
-        for x, given in zip(block.arguments, op.operands, strict=True):
-            inner.env[x] = self.of(given)
+        for x, operand in zip(block.arguments, op.operands, strict=True):
+            inner.env[x] = self.of(operand)
         for x, name in zip(op.results, inner.block(block), strict=True):
             self.env[x] = name
 
@@ -367,17 +365,17 @@ class _Converter(Elementwise):
             name = {"and": "minimum", "or": "maximum"}.get(name, name)
         elif name in ("and", "or"):
             raise refuse(op, f"of the bits of {element_of(x)}")
-        given, element = self.wide(x), element_of(x)
+        operand, element = self.wide(x), element_of(x)
         if element not in FLOATS and name in ("add", "multiply"):
-            found = self._whole(op, name, given, element, shape_of(x), axes)
+            out = self._whole(op, name, operand, element, shape_of(x), axes)
         else:
-            found = self.add(_REDUCTIONS[name], given, self.graph.ints(axes), keepdims=0,
-                             noop_with_empty_axes=1)
+            out = self.add(_REDUCTIONS[name], operand, self.graph.ints(axes), keepdims=0,
+                           noop_with_empty_axes=1)
         if element in FLOATS and name in ("maximum", "minimum"):
-            found = self._or_nan(found, self._any_nan(x, axes), x)
+            out = self._or_nan(out, self._any_nan(x, axes), x)
         if not self._is_identity(init, name):
-            found = self.add(BINARY[name], found, self.wide(init))
-        return self.narrow(found, x)
+            out = self.add(BINARY[name], out, self.wide(init))
+        return self.narrow(out, x)
 
     def _any_nan(self, x: IrValue, axes: Sequence[int]) -> str:
         """Whether there is NaN along axes: ONNX Runtime's extrema skip it."""
@@ -391,7 +389,7 @@ class _Converter(Elementwise):
     def _or_nan(self, value: str, where: str, x: IrValue) -> str:
         return self.add("Where", where, self.scalar(np.nan, x), value)
 
-    def _whole(self, op: IrOperation, name: str, given: str, element: str, shape: list[int],
+    def _whole(self, op: IrOperation, name: str, value: str, element: str, shape: list[int],
                axes: Sequence[int]) -> str:
         """A sum or product of integers, which ONNX Runtime's own takes as doubles.
 
@@ -400,31 +398,32 @@ class _Converter(Elementwise):
         element = WIDER.get(element, element)
         for axis in sorted(axes, reverse=True):
             if name == "multiply":
-                given = self._multiplied(given, axis, *_known_sizes(op, [shape[axis]]))
+                value = self._multiplied(value, axis, *_known_sizes(op, [shape[axis]]))
             else:
                 last = len(shape) - 1
-                given = self.transpose(given, [*(i for i in range(last + 1) if i != axis), axis])
+                value = self.transpose(value, [*(i for i in range(last + 1) if i != axis), axis])
                 known = not definitely_equal(shape[axis], -1)
                 length = self.graph.ints([shape[axis]]) if known else self.add(
-                    "Gather", self.add("Shape", given), self.graph.ints([last]))
-                given = self.add("MatMul", given,
+                    "Gather", self.add("Shape", value), self.graph.ints([last]))
+                value = self.add("MatMul", value,
                                  self.add("Expand", self.number(1, element), length))
             shape = [*shape[:axis], *shape[axis + 1:]]
-        return given
+        return value
 
-    def _multiplied(self, given: str, axis: int, count: int) -> str:
+    def _multiplied(self, factor: str, axis: int, count: int) -> str:
         """The product along an axis: its halves are multiplied until it has one element."""
         ints, where = self.graph.ints, self.graph.ints([axis])
         while count > 1:
             half = count // 2
-            parts = [self.add("Slice", given, ints([a]), ints([b]), where)
+            parts = [self.add("Slice", factor, ints([a]), ints([b]), where)
                      for a, b in ((0, half), (half, 2 * half), (2 * half, count)) if a < b]
-            given = self.add("Mul", *parts[:2])
+            factor = self.add("Mul", *parts[:2])
             if count % 2:
-                given = self.add("Concat", given, parts[2], axis=axis)
+                factor = self.add("Concat", factor, parts[2], axis=axis)
             count -= half
-        return self.add("Squeeze", given, where) if count else self.add("ReduceProd", given, where,
-                                                                        keepdims=0)
+        if count:
+            return self.add("Squeeze", factor, where)
+        return self.add("ReduceProd", factor, where, keepdims=0)
 
     def _is_identity(self, init: IrValue, name: str) -> bool:
         value = self.arrays.get(init)
@@ -475,34 +474,34 @@ class _Converter(Elementwise):
                 reduced = self.add("CumSum", self.wide(x), self.graph.constant(np.array(axis)),
                                    reverse=int(pads[axis][1] > 0))
                 return self.narrow(reduced, x)
-        given = self.of(x)
+        operand = self.of(x)
         whole = name != "add" and element_of(x) in (*WIDER, "i32")
         if whole:       # pooling has floats only, and float64 has these integers
-            given = self.cast(given, "f64")
+            operand = self.cast(operand, "f64")
         elif element_of(x) not in ("f32", "f16", "f64"):
             raise refuse(op, f"of {element_of(x)}")
         # To the form of pooling: (others, 1, windowed).
         others = [i for i in range(rank) if i not in axes]
         order = others + axes
         sizes = [shape[i] for i in order]
-        given = self.transpose(given, order)
+        operand = self.transpose(operand, order)
         if len(others) != 2:
             count = _element_count([shape[i] for i in others])
-            given = self.reshape(given, [count, 1, *(shape[i] for i in axes)])
+            operand = self.reshape(operand, [count, 1, *(shape[i] for i in axes)])
         kernel = [window[i] for i in axes]
         options = {"kernel_shape": kernel, "strides": [strides[i] for i in axes],
                    "pads": [pads[i][0] for i in axes] + [pads[i][1] for i in axes]}
         if name == "add":
             if any(dilations[i] != 1 for i in axes):
                 raise refuse(op, "of a sum with dilated windows")
-            reduced = self.add("AveragePool", given, count_include_pad=1, **options)
+            reduced = self.add("AveragePool", operand, count_include_pad=1, **options)
             reduced = self.add("Mul", reduced, self.scalar(float(np.prod(kernel)), x))
         else:
             options["dilations"] = [dilations[i] for i in axes]
-            given = given if name == "maximum" else self.add("Neg", given)
-            reduced = self.add("MaxPool", given, **options)
+            operand = operand if name == "maximum" else self.add("Neg", operand)
+            reduced = self.add("MaxPool", operand, **options)
             if not whole:
-                reduced = self._pooled(reduced, given, element_of(x), options)
+                reduced = self._pooled(reduced, operand, element_of(x), options)
             reduced = reduced if name == "maximum" else self.add("Neg", reduced)
             reduced = self.cast(reduced, element_of(x)) if whole else reduced
         out = shape_of(op.results[0])
@@ -513,13 +512,13 @@ class _Converter(Elementwise):
             reduced = self.add(BINARY[name], reduced, self.of(init))
         return reduced
 
-    def _pooled(self, pooled: str, given: str, element: str, options: Mapping[str, object]) -> str:
+    def _pooled(self, pooled: str, value: str, element: str, options: Mapping[str, object]) -> str:
         """Maxima over windows where these have NaN, which ONNX Runtime skips, or nothing above
         -infinity, where it gives the least finite number.
         """
         least, nan = (self.number(x, element) for x in (-np.inf, np.nan))
-        above = self.cast(self.add("Greater", given, least), element)
-        rank = self.add("Where", self.add("IsNaN", given), self.number(2, element), above)
+        above = self.cast(self.add("Greater", value, least), element)
+        rank = self.add("Where", self.add("IsNaN", value), self.number(2, element), above)
         rank = self.add("MaxPool", rank, **options)
         pooled = self.add("Where", self.add("Less", rank, self.number(1, element)), least, pooled)
         return self.add("Where", self.add("Equal", rank, self.number(2, element)), nan, pooled)
@@ -622,8 +621,8 @@ class _Converter(Elementwise):
         # Now (batch, free, rest); the result has rest, and indexed axes of size 1, at offset_dims.
         offset = list(n.offset_dims)
         collapsed = {*n.collapsed_slice_dims, *batch}
-        kept = [i for i in range(len(shape)) if i not in collapsed]
-        return self._placed(gathered, op, indices, n, offset, kept, rest, shape, free, out)
+        window_axes = [i for i in range(len(shape)) if i not in collapsed]
+        return self._placed(gathered, op, indices, n, offset, window_axes, rest, shape, free, out)
 
     def _placed(self, gathered: str, op: IrOperation, indices: IrValue, n: Any, offset: list[int],
                 kept: list[int], rest: list[int], shape: list[int], free: list[int], out: list[int]
@@ -658,8 +657,8 @@ class _Converter(Elementwise):
         scatter_axes = [i for i in range(len(taken)) if i not in n.update_window_dims]
         order = scatter_axes + [n.update_window_dims[window.index(i)] for i in axes if i in window]
         order += [n.update_window_dims[window.index(i)] for i in rest]
-        given = self.reshape(self.transpose(self.of(updates), order),
-                             [*free, *(shape[i] for i in rest)])
+        update = self.reshape(self.transpose(self.of(updates), order),
+                              [*free, *(shape[i] for i in rest)])
         # Updates out of bounds are dropped: they go to one more row, which is cut off.
         ints, sizes_of = self.graph.ints, _known_sizes(op, [shape[i] for i in axes])
         legal = self.add("And", self.add("GreaterOrEqual", where, ints([0])),
@@ -674,10 +673,10 @@ class _Converter(Elementwise):
         element = element_of(x)
         within = "f32" if element == "f16" and _SCATTERS[name] != "none" else element
         updated = self.cast(self.graph.add("ScatterND", [
-            self.cast(data, within, element), where, self.cast(given, within, element)],
+            self.cast(data, within, element), where, self.cast(update, within, element)],
             reduction=_SCATTERS[name]), element, within)
         if name in ("maximum", "minimum") and element_of(x) in FLOATS:      # these skip NaN
-            nans = [self.cast(self.add("IsNaN", y), "i32") for y in (data, given)]
+            nans = [self.cast(self.add("IsNaN", y), "i32") for y in (data, update)]
             nan = self.graph.add("ScatterND", [nans[0], where, nans[1]], reduction="max")
             updated = self._or_nan(updated, self.cast(nan, "i1"), x)
         updated = self.add("Slice", updated, ints([0]), ints(sizes_of[:1]), ints([0]))

@@ -56,11 +56,11 @@ class Elementwise:
 
     def of(self, x: IrValue) -> str:
         """The name of a value."""
-        found = self.env.get(x)
-        if found is None:
+        name_here = self.env.get(x)
+        if name_here is None:
             name, shape = self.small[x]
-            found = self.env[x] = self.add("Expand", name, shape)
-        return found
+            name_here = self.env[x] = self.add("Expand", name, shape)
+        return name_here
 
     def near(self, x: IrValue) -> str:
         """The name of what broadcasts to a value."""
@@ -239,9 +239,9 @@ class Elementwise:
             return self.add("Or", chosen, other)
         if element in _NOT_CHOSEN:
             wide = _NOT_CHOSEN[element]
-            found = self.add("Where", self.of(condition), self.cast(self.near(x), wide),
-                             self.cast(self.near(y), wide))
-            return self.cast(found, element)
+            out = self.add("Where", self.of(condition), self.cast(self.near(x), wide),
+                           self.cast(self.near(y), wide))
+            return self.cast(out, element)
         # ONNX Runtime's Where gives 0 for -0 if the condition holds.
         if element not in FLOATS or self._no_minus_zero(x):
             return self.elementwise("Where", list(op.operands))
@@ -255,8 +255,8 @@ class Elementwise:
 
     def _no_minus_zero(self, x: IrValue) -> bool:
         """Whether a value is a constant without -0."""
-        found = self.arrays.get(x)
-        return found is not None and not np.any((found == 0) & np.signbit(found))
+        constant = self.arrays.get(x)
+        return constant is not None and not np.any((constant == 0) & np.signbit(constant))
 
     def do_clamp(self, op: IrOperation) -> str:
         low, x, high = op.operands

@@ -68,11 +68,11 @@ class Graph:
     def constant(self, x: np.ndarray) -> str:
         """The name of a constant."""
         key = x.shape, x.dtype, hashlib.sha256(x.tobytes()).digest()
-        found = self.constant_names.get(key)
-        if found is None:
-            found = self.constant_names[key] = self.name()
-            self.constants[found] = x
-        return found
+        name = self.constant_names.get(key)
+        if name is None:
+            name = self.constant_names[key] = self.name()
+            self.constants[name] = x
+        return name
 
     def ints(self, values: Sequence[int]) -> str:
         """The name of a vector of 64-bit integers: shapes, axes."""

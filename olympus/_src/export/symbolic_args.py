@@ -21,10 +21,8 @@ def symbolic_args_specs(args: PyTree, shapes_specs: PyTree, constraints: Sequenc
       shapes_specs: text as `symbolic_shape` takes, None for the arrays' own shapes, or a pytree of
         those that is a prefix of `args`.
       constraints, scope: as of `symbolic_shape`; all shapes belong to one scope.
-
-    Returns:
-      A pytree of ShapeDtypeStructs of the structure of `args`. ValueError where `shapes_specs` is
-      no prefix of it.
+    Returns: A pytree of ShapeDtypeStructs of the structure of `args`. ValueError where
+      `shapes_specs` is no prefix of it.
 
     >>> x = onp.zeros((2, 3))
     >>> export.symbolic_args_specs((x, 1), ("b, _", None))[0]

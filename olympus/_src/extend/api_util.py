@@ -70,9 +70,7 @@ def argnums_partial(f: WrappedFun, dyn_argnums: int | Sequence[int], args: Seque
       args: all arguments of `f`.
       require_static_args_hashable: whether fixed arguments are compared by value, so must be
         hashable, instead of by identity.
-
-    Returns:
-      The function of the arguments at `dyn_argnums`, and a tuple of these.
+    Returns: The function of the arguments at `dyn_argnums`, and a tuple of these.
 
     >>> from olympus.api_util import argnums_partial
     >>> from olympus.extend.linear_util import wrap_init
@@ -114,9 +112,7 @@ def donation_vector(donate_argnums: Sequence[int], donate_argnames: Sequence[str
       donate_argnames: names of donated keyword arguments.
       in_tree: the structure of the arguments.
       kws: whether `in_tree` describes the pair (args, kwargs).
-
-    Returns:
-      A tuple of bools, one per leaf.
+    Returns: A tuple of bools, one per leaf.
 
     >>> from olympus.api_util import donation_vector
     >>> donation_vector((0,), (), olympus.tree.structure((([1, 2], 3), {"k": 4})))
@@ -140,9 +136,7 @@ def rebase_donate_argnums(donate_argnums: Sequence[int], static_argnums: Sequenc
       donate_argnums: positions of donated arguments, none negative; one that is named twice counts
         once.
       static_argnums: positions of static arguments, none negative and none donated.
-
-    Returns:
-      A sorted tuple of positions among the arguments that are not static.
+    Returns: A sorted tuple of positions among the arguments that are not static.
 
     >>> rebase_donate_argnums((3, 4), (0, 1))
     (1, 2)
@@ -163,9 +157,7 @@ def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: PyTree, *, kws: bool 
       treedef: the structure to fill.
       axis_tree: the pytree of entries.
       kws, tupled_args: accepted; errors need no such hint here.
-
-    Returns:
-      A list with an entry per leaf of `treedef`.
+    Returns: A list with an entry per leaf of `treedef`.
 
     >>> from olympus.api_util import flatten_axes
     >>> flatten_axes("in_axes", olympus.tree.structure((1, [2, 3])), (0, None))
@@ -177,8 +169,7 @@ def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: PyTree, *, kws: bool 
 def shaped_abstractify(x: ArrayLike) -> AbstractValue:
     """The aval of an array or a Python number.
 
-    Args:
-      x: an array, a NumPy array, a tracer or a Python number.
+    Args: x: an array, a NumPy array, a tracer or a Python number.
 
     >>> from olympus.api_util import shaped_abstractify
     >>> shaped_abstractify(1)
@@ -201,17 +192,15 @@ def debug_info(traced_for: str, fun: Callable[..., PyTree], args: Sequence[PyTre
       static_argnums, static_argnames: arguments that are not traced, so have no leaves here.
       sourceinfo: the function's name, and what else is to be said of it; None: its name alone.
       result_paths_thunk, signature: accepted; nothing reads them.
-
-    Returns:
-      A record of the function's name and one name for each leaf of the traced arguments.
+    Returns: A record of the function's name and one name for each leaf of the traced arguments.
 
     >>> from olympus.api_util import debug_info
     >>> def area(side, n): return side["a"] * n
     >>> debug_info("jit", area, ({"a": 1.0}, 2), {}).arg_names
     ("side['a']", 'n')
     """
-    given = [(argument_name(fun, i), a) for i, a in enumerate(args) if i not in static_argnums]
-    given += [(argument_name(fun, k), v) for k, v in sorted(kwargs.items())
+    named = [(argument_name(fun, i), a) for i, a in enumerate(args) if i not in static_argnums]
+    named += [(argument_name(fun, k), v) for k, v in sorted(kwargs.items())
               if k not in static_argnames]
-    names = [name + keystr(path) for name, a in given for path, _ in tree_leaves_with_path(a)]
+    names = [name + keystr(path) for name, a in named for path, _ in tree_leaves_with_path(a)]
     return DebugInfo(traced_for, sourceinfo or name_of(fun), tuple(names))

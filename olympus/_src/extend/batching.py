@@ -36,9 +36,7 @@ def batch_olympuspr_axes(closed_olympuspr: ClosedOlympuspr, axis_data: Axis,
       in_axes: per input, its mapped axis, or None.
       out_axes_dest: per output, where its mapped axis is to be, None for one that may not be
         mapped, or `zero_if_mapped`.
-
-    Returns:
-      The program, and per output, whether it is mapped.
+    Returns: The program, and per output, whether it is mapped.
 
     ValueError for an output that is mapped and may not be.
 
@@ -86,9 +84,7 @@ def batch_subtrace(f: Callable[..., Sequence[Array]], store: Store, tag: object,
       tag: accepted.
       axis_data: the mapped axis, as a rule of `batching.fancy_primitive_batchers` is given it.
       in_dims: per argument, its mapped axis, or None.
-
-    Returns:
-      The wrapped function of mapped values, and a function that gives the mapped axes of its
+    Returns: The wrapped function of mapped values, and a function that gives the mapped axes of its
       results once it has run.
 
     >>> from olympus.extend.core import Primitive
@@ -148,8 +144,7 @@ def register_vmappable(data_type: type, spec_type: type, axis_size_type: type,
 def unregister_vmappable(data_type: type) -> None:
     """Let `vmap` map values of a class as pytrees again; KeyError for a class without rules.
 
-    Args:
-      data_type: a class given to `register_vmappable`.
+    Args: data_type: a class given to `register_vmappable`.
 
     >>> from olympus.interpreters import batching
     >>> batching.unregister_vmappable(dict)

@@ -29,9 +29,7 @@ def call_impl(f: WrappedFun, *args: PyTree, **params: object) -> PyTree:
       f: a wrapped function.
       *args: its arguments.
       **params: accepted.
-
-    Returns:
-      The wrapped function's results.
+    Returns: The wrapped function's results.
 
     >>> from olympus.extend import core, linear_util
     >>> core.call_impl(linear_util.wrap_init(lambda x: [x + 1]), 2, name="next")
@@ -46,8 +44,7 @@ class CallPrimitive(OpenPrimitive):
     `bind(*args, subfuns=(fun,))` records the program of a wrapped function of flat values. It has
     the rules of a call; interpreters tell the equation apart by the primitive.
 
-    Args:
-      name: what programs call it.
+    Args: name: what programs call it.
 
     >>> from olympus.extend.core import CallPrimitive
     >>> program = olympus.make_olympuspr(lambda x: x * x)(1.0)
@@ -147,9 +144,7 @@ def eval_olympuspr_transpose(prim: Primitive, ct: Sequence[Tangent], *args: Tran
       *args: the operands; a `UndefinedPrimal` stands for each that a cotangent is wanted for.
       call_olympuspr: the program, linear in those.
       **params: accepted.
-
-    Returns:
-      A list of cotangents, None for the other operands.
+    Returns: A list of cotangents, None for the other operands.
 
     >>> from olympus.interpreters import ad
     >>> program = olympus.make_olympuspr(lambda x, y: x * y)(1.0, 1.0)

@@ -99,9 +99,7 @@ def jvp_from_lin(self: HiPrim, primals: tuple[PyTree, ...], tangents: tuple[PyTr
     Args:
       primals: the arguments.
       tangents: one for each.
-
-    Returns:
-      The pair of result and tangent. TypeError where `lin` is made of `jvp`.
+    Returns: The pair of result and tangent. TypeError where `lin` is made of `jvp`.
 
     >>> class Double(hiolympus.HiPrim):
     ...     def __init__(self, aval):

@@ -67,8 +67,7 @@ def new_olympuspr_eqn(invars: Sequence[Atom], outvars: Sequence[Var], primitive:
 def gensym() -> type[Var]:
     """A maker of new variables.
 
-    Returns:
-      A function of an aval, whose results are told apart by identity.
+    Returns: A function of an aval, whose results are told apart by identity.
 
     >>> gensym()(olympus.typeof(1.0)).aval
     ShapedArray(float32[], weak_type=True)
@@ -90,9 +89,7 @@ def concrete_or_error(force: Callable[[Any], T] | None, val: Any, context: str =
       force: what makes the value, for example `int`; None for the value as it is.
       val: an array, a number, or a tracer whose value may be known.
       context: the error's advice.
-
-    Returns:
-      What `force` returns.
+    Returns: What `force` returns.
 
     >>> from olympus.extend.core import concrete_or_error
     >>> concrete_or_error(int, 3.0)
@@ -148,8 +145,7 @@ def unmapped_aval(size: int, axis: int | None, aval: AbstractValue,
 def primal_dtype_to_tangent_dtype(primal_dtype: DType) -> DType:
     """The dtype of tangents: the same for floating and complex dtypes, else float0.
 
-    Args:
-      primal_dtype: the dtype of the values.
+    Args: primal_dtype: the dtype of the values.
 
     >>> from olympus.extend.core import primal_dtype_to_tangent_dtype
     >>> primal_dtype_to_tangent_dtype(onp.dtype("float32"))
@@ -163,11 +159,8 @@ def primal_dtype_to_tangent_dtype(primal_dtype: DType) -> DType:
 def max_dim(d1: int, d2: int) -> int:
     """The larger of two dimensions.
 
-    Args:
-      d1, d2: ints, or symbolic dimensions.
-
-    Returns:
-      The one that is never smaller; a symbolic expression where neither is known to be.
+    Args: d1, d2: ints, or symbolic dimensions.
+    Returns: The one that is never smaller; a symbolic expression where neither is known to be.
 
     >>> olympus.core.max_dim(2, 3)
     3
@@ -178,11 +171,8 @@ def max_dim(d1: int, d2: int) -> int:
 def min_dim(d1: int, d2: int) -> int:
     """The smaller of two dimensions.
 
-    Args:
-      d1, d2: ints, or symbolic dimensions.
-
-    Returns:
-      The one that is never larger; a symbolic expression where neither is known to be.
+    Args: d1, d2: ints, or symbolic dimensions.
+    Returns: The one that is never larger; a symbolic expression where neither is known to be.
 
     >>> olympus.core.min_dim(2, 3)
     2
@@ -332,11 +322,8 @@ def nonempty_axis_env() -> bool:
 def find_top_trace(_: object) -> Trace:
     """The current trace, whatever the values.
 
-    Args:
-      _: any values; accepted as libraries pass them.
-
-    Returns:
-      The trace that operations are bound in now.
+    Args: _: any values; accepted as libraries pass them.
+    Returns: The trace that operations are bound in now.
 
     >>> from olympus.extend.core import find_top_trace
     >>> find_top_trace(()) is find_top_trace((1.0,))
@@ -348,11 +335,8 @@ def find_top_trace(_: object) -> Trace:
 def get_opaque_trace_state(convention: object = None) -> Hashable:
     """A token of the current trace, equal to another exactly if both have the same trace.
 
-    Args:
-      convention: accepted; there is one convention.
-
-    Returns:
-      A hashable token, to be compared only.
+    Args: convention: accepted; there is one convention.
+    Returns: A hashable token, to be compared only.
 
     >>> from olympus.extend.core import get_opaque_trace_state as state
     >>> outside = state()

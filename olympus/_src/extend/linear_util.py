@@ -194,11 +194,8 @@ transformation_with_aux2 = _decorator(_transformation_with_aux2)
 def merge_linear_aux(aux1: Callable[[], T], aux2: Callable[[], T]) -> tuple[bool, T]:
     """Which of two stores was filled: (True, value of the first) or (False, of the second).
 
-    Args:
-      aux1, aux2: what gives the value of a store, or raises StoreException while it is empty.
-
-    Returns:
-      Whether it is the first that is filled, and the value.
+    Args: aux1, aux2: what gives the value of a store, or raises StoreException while it is empty.
+    Returns: Whether it is the first that is filled, and the value.
 
     >>> from olympus.extend.linear_util import StoreException, merge_linear_aux
     >>> def empty(): raise StoreException("empty")
@@ -224,9 +221,7 @@ def cache(call: Callable[..., R], *, explain: Callable[..., object] | None = Non
     Args:
       call: a function of a `WrappedFun` and hashable arguments.
       explain: a function of the same, or None.
-
-    Returns:
-      The function with its cache, which `cache_clear()` empties.
+    Returns: The function with its cache, which `cache_clear()` empties.
 
     >>> from olympus.extend.linear_util import cache, wrap_init
     >>> slow = cache(lambda fun, x: print("called") or fun.call_wrapped(x))
@@ -240,16 +235,16 @@ def cache(call: Callable[..., R], *, explain: Callable[..., object] | None = Non
     @functools.wraps(call)
     def cached(fun: WrappedFun, *args: PyTree) -> R:
         key = fun, *args
-        found = memo.get(key)
-        if found is None:
+        known = memo.get(key)
+        if known is None:
             if explain is not None:
                 explain(fun, *args)
             out = call(fun, *args)
             # Filled by the call. An equal function is not run: its own are filled from these.
-            found = memo[key] = out, fun.stores
+            known = memo[key] = out, fun.stores
         else:
-            fun.populate_stores(found[1])
-        return found[0]
+            fun.populate_stores(known[1])
+        return known[0]
 
     cached.cache_clear = memo.cache_clear
     return cached

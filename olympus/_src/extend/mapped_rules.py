@@ -72,9 +72,7 @@ def vmap_rule(axis_data: Axis, f: Callable[..., PyTree], in_axes: PyTree, out_ax
       in_axes: a tuple of the mapped axes of the arguments, each a prefix of the argument.
       out_axes: the result's.
       sum_match: add up a mapped result whose axis is None.
-
-    Returns:
-      A function of mapped arguments.
+    Returns: A function of mapped arguments.
 
     >>> from types import SimpleNamespace
     >>> from olympus.experimental import hiolympus
@@ -166,9 +164,9 @@ class VmapOf(HiPrim):
     def vjp_fwd(self, nzs_in: PyTree, /, *args: PyTree) -> PyTree:
         # Where residuals are mapped is found by mapping: all of them are, in front.
         def forward(*args: PyTree) -> tuple[PyTree, PyTree]:
-            found = self.prim.vjp_fwd(nzs_in, *args)
-            flags.extend(found[2:])
-            return found[0], found[1]
+            returned = self.prim.vjp_fwd(nzs_in, *args)
+            flags.extend(returned[2:])
+            return returned[0], returned[1]
 
         flags: list[Value] = []
         out, res = vmap_rule(self.axis_data, forward, self.in_dims, (self.out_dim, 0))(*args)

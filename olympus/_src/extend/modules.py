@@ -152,11 +152,11 @@ class LoweringResult(NamedTuple):
 
 def _builder(what: str, ctx: Builder | ModuleContext) -> Builder:
     """What the lowering rule is given that runs now."""
-    found = ctx if isinstance(ctx, Builder) else getattr(ctx, "by_others", None)
-    if not isinstance(found, Builder):
+    builder = ctx if isinstance(ctx, Builder) else getattr(ctx, "by_others", None)
+    if not isinstance(builder, Builder):
         raise TypeError(f"{what}: ctx of type {type(ctx).__name__} given; the ctx that a lowering "
                         "rule receives, or its module_context, is required.")
-    return found
+    return builder
 
 
 def _refuse(what: str, options: dict[str, object]) -> None:
@@ -181,9 +181,7 @@ def olympuspr_subcomp(ctx: Builder | ModuleContext, olympuspr: Olympuspr, name_s
       consts_for_constvars: values of its constvars.
       *args: values of its inputs.
       dim_var_values, const_lowering, outer_traceback: accepted.
-
-    Returns:
-      The values of its outputs, and the tokens after its effects.
+    Returns: The values of its outputs, and the tokens after its effects.
 
     >>> from olympus.extend.core import Primitive
     >>> program = olympus.make_olympuspr(lambda x: x * x + 1)(1.0).olympuspr

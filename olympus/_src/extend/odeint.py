@@ -14,11 +14,8 @@ def ravel_first_arg_(fun: Callable[..., PyTree], unravel: Callable[[Array], PyTr
                      y_flat: Array, *args: PyTree) -> PyTree:
     """`ravel_first_arg` as a transformation of `extend.linear_util`.
 
-    Args:
-      fun: a WrappedFun; unravel: as for `ravel_first_arg`.
-
-    Returns:
-      a WrappedFun of the vector and the rest.
+    Args: fun: a WrappedFun; unravel: as for `ravel_first_arg`.
+    Returns: a WrappedFun of the vector and the rest.
 
     >>> from olympus.experimental.ode import ravel_first_arg_
     >>> from olympus.extend import linear_util

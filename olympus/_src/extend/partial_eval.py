@@ -29,8 +29,7 @@ Val: TypeAlias = Any    # what operations take: arrays, numbers, tracers, values
 class PartialVal(tuple[Any, Any]):
     """(None, value) for a known value, or (aval, None).
 
-    Args:
-      xs: the pair.
+    Args: xs: the pair.
 
     >>> import olympus
     >>> PartialVal.unknown(olympus.typeof(1.0)).is_known(), PartialVal.known(2).get_known()
@@ -70,10 +69,8 @@ def trace_to_olympuspr_nounits(fun: WrappedFun, pvals: Sequence[PartialVal],
       fun: a wrapped function of flat values that returns a flat list.
       pvals: its arguments, known or not.
       instantiate: per result, whether the program gives it even if it is known.
-
-    Returns:
-      The program of the unknown arguments, which gives the unknown results; all results, with the
-      values of those that are known; the values of the program's constvars.
+    Returns: The program of the unknown arguments, which gives the unknown results; all results,
+      with the values of those that are known; the values of the program's constvars.
 
     >>> from olympus.extend.linear_util import wrap_init
     >>> args = PartialVal.known(2.0), PartialVal.unknown(olympus.typeof(1.0))
@@ -82,10 +79,10 @@ def trace_to_olympuspr_nounits(fun: WrappedFun, pvals: Sequence[PartialVal],
     { lambda ; a:f32[]. let b:f32[] = mul 2.0:f32[] a in (b,) } [4.0, None]
     """
     unknown = [not p.is_known() for p in pvals]
-    closed, outs, found = record_unknown(fun.call_wrapped, [
+    closed, outs, out_unknown = record_unknown(fun.call_wrapped, [
         p[0] if u else p[1] for p, u in zip(pvals, unknown, strict=True)], unknown, instantiate)
     return closed.olympuspr, [PartialVal.unknown(typeof(x)) if u else PartialVal.known(x)
-                              for x, u in zip(outs, found, strict=True)], closed.consts
+                              for x, u in zip(outs, out_unknown, strict=True)], closed.consts
 
 
 def trace_to_olympuspr_dynamic(fun: WrappedFun, in_avals: Sequence[Aval], *,
@@ -100,9 +97,7 @@ def trace_to_olympuspr_dynamic(fun: WrappedFun, in_avals: Sequence[Aval], *,
       keep_inputs: per input, whether it is an argument; all are by default.
       lower: nothing: programs have one level only.
       auto_dce: whether equations that nothing reads are left out.
-
-    Returns:
-      The program; the avals of its results; the values of its constvars.
+    Returns: The program; the avals of its results; the values of its constvars.
 
     >>> from olympus.extend.linear_util import wrap_init
     >>> print(trace_to_olympuspr_dynamic(wrap_init(lambda x: [x * x]), [olympus.typeof(1.0)])[0])
@@ -145,11 +140,9 @@ def partial_eval_olympuspr_nounits(
       olympuspr: a closed program.
       unknowns: per input, whether it is unknown.
       instantiate: per output, whether it counts as unknown even if it is known.
-
-    Returns:
-      The known half, from known inputs to known outputs and then residuals; the unknown half, from
-      residuals and then unknown inputs to unknown outputs; which outputs are unknown; the types of
-      the residuals.
+    Returns: The known half, from known inputs to known outputs and then residuals; the unknown
+      half, from residuals and then unknown inputs to unknown outputs; which outputs are unknown;
+      the types of the residuals.
 
     >>> program = olympus.make_olympuspr(lambda x, y: (onp.cos(x), -onp.sin(x) * y))(1.0, 2.0)
     >>> known, later, unknown_out, _ = partial_eval_olympuspr_nounits(program, [False, True], False)
@@ -180,10 +173,8 @@ def jvp_olympuspr(olympuspr: ClosedOlympuspr, nonzeros: Sequence[bool],
       olympuspr: a closed program.
       nonzeros: per input, whether it has a tangent.
       instantiate: per output, whether its tangent is made even if it is zero.
-
-    Returns:
-      A program from inputs and then tangents to outputs and then tangents; per output, whether it
-      has a tangent.
+    Returns: A program from inputs and then tangents to outputs and then tangents; per output,
+      whether it has a tangent.
 
     >>> program = olympus.make_olympuspr(lambda x, y: x * y)(1.0, 2.0)
     >>> print(*jvp_olympuspr(program, [True, False], False))
@@ -203,9 +194,7 @@ def prune_closed_olympuspr_outputs(olympuspr: ClosedOlympuspr, used_outputs: Seq
     Args:
       olympuspr: a closed program.
       used_outputs: per output, whether it stays.
-
-    Returns:
-      A program of the same inputs.
+    Returns: A program of the same inputs.
 
     >>> program = olympus.make_olympuspr(lambda x: (x, x + 1))(1)
     >>> print(prune_closed_olympuspr_outputs(program, [True, False]))
@@ -221,9 +210,7 @@ def move_binders_to_back(closed_olympuspr: ClosedOlympuspr, to_move: Sequence[bo
     Args:
       closed_olympuspr: a closed program.
       to_move: per input, whether it goes to the back; those that it says nothing of stay in front.
-
-    Returns:
-      A program of the same outputs.
+    Returns: A program of the same outputs.
 
     >>> program = olympus.make_olympuspr(lambda x, y: x - y)(1, 2)
     >>> print(move_binders_to_back(program, [True, False]))
@@ -237,11 +224,8 @@ def move_binders_to_back(closed_olympuspr: ClosedOlympuspr, to_move: Sequence[bo
 def lower_olympuspr(olympuspr: ClosedOlympuspr) -> ClosedOlympuspr:
     """The program in which each value of a user's type is its parts: a program of arrays.
 
-    Args:
-      olympuspr: a closed program.
-
-    Returns:
-      A closed program, the same one if it has no values of users' types.
+    Args: olympuspr: a closed program.
+    Returns: A closed program, the same one if it has no values of users' types.
 
     >>> program = olympus.make_olympuspr(lambda x: x + 1)(1)
     >>> lower_olympuspr(program) is program
@@ -299,9 +283,7 @@ def jvp(fun: Callable[..., PyTree], primals: PyTree, tangents: PyTree, has_aux: 
       has_aux: whether it returns a pair (result, aux).
       instantiate: whether zero tangents of results are made.
       transform_stack: accepted.
-
-    Returns:
-      Results, their tangents, and aux if there is any.
+    Returns: Results, their tangents, and aux if there is any.
 
     >>> zero = ad.Zero(olympus.typeof(1.0))
     >>> out, tangent = ad.jvp(lambda x, y: x * y, (2.0, 3.0), (1.0, zero))
@@ -309,7 +291,7 @@ def jvp(fun: Callable[..., PyTree], primals: PyTree, tangents: PyTree, has_aux: 
     6.0 3.0
     """
     leaves, tree = tree_flatten(tuple(primals))
-    given = tree.flatten_up_to(tuple(tangents))
+    tangent_leaves = tree.flatten_up_to(tuple(tangents))
 
     def flat(*xs: Array) -> tuple[list[Array], tuple[PyTreeDef, PyTreeDef, int]]:
         out, aux = _with_aux(fun, has_aux, tree_unflatten(tree, xs))
@@ -318,7 +300,7 @@ def jvp(fun: Callable[..., PyTree], primals: PyTree, tangents: PyTree, has_aux: 
         return [*outs, *rest], (out_tree, aux_tree, len(outs))
 
     with_aux = WithAux(flat)
-    outs, out_tangents = jvp_flat(with_aux, leaves, list(map(_tangent, leaves, given)))
+    outs, out_tangents = jvp_flat(with_aux, leaves, list(map(_tangent, leaves, tangent_leaves)))
     out_tree, aux_tree, n = with_aux.aux
     kept = [as_array(t) if instantiate else t for t in out_tangents[:n]]
     pair = out_tree.unflatten(outs[:n]), out_tree.unflatten(kept)
@@ -335,10 +317,8 @@ def linearize(traceable: Callable[..., PyTree], primals_ft: PyTree, has_aux: boo
       has_aux: whether it returns a pair (result, aux).
       is_vjp: accepted.
       in_nzs: per leaf of the arguments, whether it has a tangent; all have by default.
-
-    Returns:
-      Results; which of their leaves have a tangent; the program, from the tangents of arguments to
-      these; the values of its constvars; aux if there is any.
+    Returns: Results; which of their leaves have a tangent; the program, from the tangents of
+      arguments to these; the values of its constvars; aux if there is any.
 
     >>> out, nonzero, program, consts = ad.linearize(lambda x: (onp.sin(x), 1.0), (0.0,))
     >>> print(out[0], nonzero, olympus.core.eval_olympuspr(program, consts, 2.0)[0])

@@ -78,9 +78,7 @@ def lower_with_sharding_in_types(ctx: Builder, op: IrValue, aval: ShapedArray) -
       ctx: the first argument of the rule.
       op: the value.
       aval: its type.
-
-    Returns:
-      The value; another one where the type names axes of a mesh.
+    Returns: The value; another one where the type names axes of a mesh.
 
     >>> from olympus.extend.core import Primitive
     >>> p = Primitive("twice_as_typed")
@@ -137,9 +135,7 @@ def aval_to_ir_types(ctx: object, aval: Aval) -> tuple[IrType, ...]:
     Args:
       ctx: accepted; there is one MLIR context.
       aval: an array's aval.
-
-    Returns:
-      A tuple of one MLIR tensor type.
+    Returns: A tuple of one MLIR tensor type.
 
     >>> len(mlir.aval_to_ir_types(None, olympus.typeof(1.0)))
     1
@@ -169,8 +165,7 @@ def aval_to_ir_type(ctx: object, aval: Aval) -> IrType:
 def dtype_to_ir_type(dtype: DTypeLike) -> IrType:
     """The MLIR element type of a dtype.
 
-    Args:
-      dtype: anything that names a dtype.
+    Args: dtype: anything that names a dtype.
 
     >>> print(mlir.dtype_to_ir_type("bfloat16"))
     bf16
@@ -181,8 +176,7 @@ def dtype_to_ir_type(dtype: DTypeLike) -> IrType:
 def token_type(*args: ir.Context, **kwargs: ir.Context) -> IrType:
     """The MLIR type of tokens, which order side effects; in the process's context by default.
 
-    Args:
-      *args, **kwargs: `context`, by position or name.
+    Args: *args, **kwargs: `context`, by position or name.
 
     >>> print(mlir.token_type())
     !stablehlo.token
@@ -193,8 +187,7 @@ def token_type(*args: ir.Context, **kwargs: ir.Context) -> IrType:
 def i32_attr(i: int) -> IrAttribute:
     """An MLIR integer attribute of 32 bits.
 
-    Args:
-      i: an int of 32 bits.
+    Args: i: an int of 32 bits.
 
     >>> print(mlir.i32_attr(3))
     3 : i32
@@ -206,8 +199,7 @@ def i32_attr(i: int) -> IrAttribute:
 def i64_attr(i: int) -> IrAttribute:
     """An MLIR integer attribute of 64 bits.
 
-    Args:
-      i: an int of 64 bits.
+    Args: i: an int of 64 bits.
 
     >>> print(mlir.i64_attr(3))
     3 : i64
@@ -218,8 +210,7 @@ def i64_attr(i: int) -> IrAttribute:
 def dense_int_array(*args: Any, **kwargs: Any) -> IrAttribute:
     """An MLIR array of 64-bit integers, `array<i64: …>`, of a sequence (and a context).
 
-    Args:
-      *args, **kwargs: a sequence of ints; `context`, by default the process's.
+    Args: *args, **kwargs: a sequence of ints; `context`, by default the process's.
 
     >>> print(mlir.dense_int_array([1, 2]))
     array<i64: 1, 2>
@@ -230,8 +221,7 @@ def dense_int_array(*args: Any, **kwargs: Any) -> IrAttribute:
 def dense_int_elements(xs: Sequence[int]) -> IrAttribute:
     """An MLIR tensor of 64-bit integers: `dense<…> : tensor<nxi64>`.
 
-    Args:
-      xs: ints.
+    Args: xs: ints.
 
     >>> print(mlir.dense_int_elements([1, 2]))
     dense<[1, 2]> : tensor<2xi64>
@@ -242,11 +232,8 @@ def dense_int_elements(xs: Sequence[int]) -> IrAttribute:
 def ir_attribute(val: object) -> IrAttribute:
     """An MLIR attribute of a Python or NumPy value: bool, int, float, string, array, list or dict.
 
-    Args:
-      val: the value.
-
-    Returns:
-      An MLIR attribute; of Python ints and floats one of 64 bits.
+    Args: val: the value.
+    Returns: An MLIR attribute; of Python ints and floats one of 64 bits.
 
     >>> print(mlir.ir_attribute([True, 2, "three"]))
     [true, 2, "three"]
@@ -340,9 +327,7 @@ def unflatten_ir_values_like_types(xs: Iterable[T], ys: Sequence[object]
     Args:
       xs: values.
       ys: types, or sequences of types.
-
-    Returns:
-      A list with a value, or a tuple of values, for each of `ys`.
+    Returns: A list with a value, or a tuple of values, for each of `ys`.
 
     >>> mlir.unflatten_ir_values_like_types("xyz", [int, (int, int)])       # any objects do
     ['x', ('y', 'z')]
@@ -388,9 +373,7 @@ def merge_mlir_modules(dst_module: IrModule, sym_name: str, src_module: IrModule
       sym_name: the new name of the other's main function, if that is free.
       src_module: the other one, of the same MLIR context; nothing remains in it.
       dst_symtab: accepted.
-
-    Returns:
-      What its main function is called now.
+    Returns: What its main function is called now.
 
     >>> from olympus.extend import mlir as m
     >>> from olympus.interpreters import mlir
@@ -413,8 +396,7 @@ def merge_mlir_modules(dst_module: IrModule, sym_name: str, src_module: IrModule
 def flatten_ir_types(xs: Any) -> list[Any]:
     """MLIR types in a flat list, as `flatten_ir_values`.
 
-    Args:
-      xs: a type, or a sequence of types and sequences.
+    Args: xs: a type, or a sequence of types and sequences.
 
     >>> i8, f32 = map(mlir.dtype_to_ir_type, ("int8", "float32"))
     >>> print(*mlir.flatten_ir_types([i8, (f32, i8)]))

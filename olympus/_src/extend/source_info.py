@@ -16,8 +16,7 @@ from ..core.ir import SourceInfo
 class NameStack:
     """The named scopes and transformations around an operation, outermost first.
 
-    Args:
-      stack: names of scopes; a transformation is a tuple of its name.
+    Args: stack: names of scopes; a transformation is a tuple of its name.
 
     >>> from olympus.extend import source_info_util
     >>> stack = source_info_util.new_name_stack("layer").transform("vmap").extend("product")
@@ -60,8 +59,7 @@ class NameStack:
 def new_name_stack(name: str = "") -> NameStack:
     """A stack of one scope, or of none.
 
-    Args:
-      name: the scope's.
+    Args: name: the scope's.
 
     >>> print(source_info_util.new_name_stack("layer"))
     layer
@@ -91,8 +89,7 @@ def current() -> SourceInfo:
 def new_source_info() -> SourceInfo:
     """The origin of an operation of unknown origin.
 
-    Returns:
-      A `SourceInfo` without a line, in no scope.
+    Returns: A `SourceInfo` without a line, in no scope.
 
     >>> source_info_util.summarize(source_info_util.new_source_info())
     '<unknown>'
@@ -113,8 +110,7 @@ def _within(scope: Scope) -> Iterator[None]:
 def set_name_stack(name_stack: NameStack) -> Iterator[None]:
     """Context manager and decorator: operations within are in these scopes alone.
 
-    Args:
-      name_stack: what `current_name_stack` gave, for one.
+    Args: name_stack: what `current_name_stack` gave, for one.
 
     >>> with source_info_util.set_name_stack(source_info_util.new_name_stack("mine")):
     ...     print(source_info_util.current_name_stack())
@@ -143,8 +139,7 @@ def reset_name_stack() -> Iterator[None]:
 def extend_name_stack(name: str) -> Iterator[None]:
     """Context manager and decorator: operations within are in one scope more.
 
-    Args:
-      name: the scope's.
+    Args: name: the scope's.
 
     >>> with source_info_util.extend_name_stack("layer"):
     ...     print(source_info_util.current_name_stack())
@@ -158,8 +153,7 @@ def extend_name_stack(name: str) -> Iterator[None]:
 def transform_name_stack(name: str) -> Iterator[None]:
     """Context manager and decorator: operations within belong to a transformed function.
 
-    Args:
-      name: the transformation's: "vmap", for one.
+    Args: name: the transformation's: "vmap", for one.
 
     >>> with source_info_util.transform_name_stack("vmap"):
     ...     with source_info_util.extend_name_stack("layer"):
@@ -218,8 +212,7 @@ def summarize(source_info: SourceInfo, num_frames: int = 1) -> str:
 def register_exclusion(path: str) -> None:
     """Leave frames of a file, or of all files in a folder, out of the tracebacks that users see.
 
-    Args:
-      path: the file, or the folder.
+    Args: path: the file, or the folder.
 
     >>> source_info_util.register_exclusion("/somewhere/library/module.py")
     """

@@ -43,8 +43,7 @@ primitive_transposes = RuleView("transpose")
 def is_undefined_primal(x: object) -> bool:
     """Whether `x` stands, in a transpose rule, for an operand that the cotangent is wanted for.
 
-    Args:
-      x: an operand, as a transpose rule gets it.
+    Args: x: an operand, as a transpose rule gets it.
 
     >>> ad.is_undefined_primal(1.0)
     False
@@ -55,8 +54,7 @@ def is_undefined_primal(x: object) -> bool:
 def instantiate_zeros(tangent: Tangent) -> Array:
     """The tangent as an array: zeros are made if it is a symbolic `Zero`.
 
-    Args:
-      tangent: an array or a `Zero`.
+    Args: tangent: an array or a `Zero`.
 
     >>> print(ad.instantiate_zeros(ad.Zero(olympus.typeof(1.0))))
     0.0
@@ -67,8 +65,7 @@ def instantiate_zeros(tangent: Tangent) -> Array:
 def zeros_like_aval(aval: ShapedArray) -> ArrayLike:
     """An array of zeros of the aval's shape and dtype.
 
-    Args:
-      aval: an array's aval.
+    Args: aval: an array's aval.
 
     >>> print(ad.zeros_like_aval(olympus.core.ShapedArray((2,), "int32")))
     [0 0]
@@ -95,11 +92,8 @@ def add_values(x: ArrayLike, y: ArrayLike) -> Array:
 def add_tangents(x: Tangent, y: Tangent) -> Tangent:
     """The sum of two tangents; either may be a symbolic `Zero`.
 
-    Args:
-      x, y: arrays of the same shape and dtype, or `Zero`.
-
-    Returns:
-      The sum; a `Zero` if both are.
+    Args: x, y: arrays of the same shape and dtype, or `Zero`.
+    Returns: The sum; a `Zero` if both are.
 
     >>> ad.add_tangents(ad.Zero(olympus.typeof(1.0)), 2.0)
     2.0
@@ -112,8 +106,7 @@ def add_tangents(x: Tangent, y: Tangent) -> Tangent:
 def get_primitive_transpose(p: Primitive) -> Callable[..., Sequence[Cotangent]]:
     """The transpose rule of a primitive; RuleMissingError if it has none.
 
-    Args:
-      p: the primitive.
+    Args: p: the primitive.
 
     Returns:
       A function of the result's cotangent and the operands that gives the operands' cotangents.
@@ -349,9 +342,7 @@ def bdim_at_front(x: ArrayLike, bdim: int | None, size: int, mesh_axis: Hashable
       bdim: its mapped axis, or None.
       size: the size of the mapped axis.
       mesh_axis: the mesh axis that a new axis is cut along, or None.
-
-    Returns:
-      An array whose axis 0 has that size.
+    Returns: An array whose axis 0 has that size.
 
     >>> batching.bdim_at_front(onp.ones((2, 3)), 1, 3).shape
     (3, 2)
@@ -369,9 +360,7 @@ def broadcast(x: ArrayLike, sz: int, axis: int, mesh_axis: Hashable) -> Array:
       sz: the size of the new axis.
       axis: its position in the result.
       mesh_axis: the mesh axis that it is cut along, or None.
-
-    Returns:
-      An array with one axis more.
+    Returns: An array with one axis more.
 
     >>> print(batching.broadcast(onp.arange(2), 3, 1, None))
     [[0 0 0]
@@ -388,8 +377,7 @@ def broadcast(x: ArrayLike, sz: int, axis: int, mesh_axis: Hashable) -> Array:
 def defvectorized(prim: Primitive) -> None:
     """Declare that a primitive works along any further axis, the same one in all operands.
 
-    Args:
-      prim: the primitive; all its operands have to be mapped, along the same axis.
+    Args: prim: the primitive; all its operands have to be mapped, along the same axis.
 
     >>> from olympus.extend.core import Primitive
     >>> p = Primitive("successor")
@@ -412,8 +400,7 @@ def defvectorized(prim: Primitive) -> None:
 def defbroadcasting(prim: Primitive) -> None:
     """Declare a primitive elementwise: operands that are not mapped are repeated.
 
-    Args:
-      prim: the primitive; its operands have one shape, or are mapped over to have it.
+    Args: prim: the primitive; its operands have one shape, or are mapped over to have it.
 
     >>> from olympus.extend.core import Primitive
     >>> p = Primitive("plus")
@@ -434,8 +421,7 @@ def defbroadcasting(prim: Primitive) -> None:
 def defreducer(prim: Primitive) -> None:
     """Declare that a primitive of one operand removes the axes of its parameter `axes`.
 
-    Args:
-      prim: the primitive; `axes` holds positions, none negative.
+    Args: prim: the primitive; `axes` holds positions, none negative.
 
     >>> from olympus.extend.core import Primitive
     >>> p = Primitive("total")
@@ -505,10 +491,8 @@ def dce_olympuspr_call_rule(used_outputs: Sequence[bool], eqn: OlympusprEqn
     Args:
       used_outputs: per result, whether it is wanted.
       eqn: an equation of a call.
-
-    Returns:
-      A bool per operand, whether it is still read, and the equation without the rest; None for an
-      equation that nothing reads.
+    Returns: A bool per operand, whether it is still read, and the equation without the rest; None
+      for an equation that nothing reads.
 
     >>> from olympus.interpreters import partial_eval as pe
     >>> f = olympus.jit(lambda x, y: (x + 1, y * 2))
@@ -532,9 +516,7 @@ def dce_olympuspr(olympuspr: Olympuspr, used_outputs: Sequence[bool],
       olympuspr: a program; it keeps its constvars.
       used_outputs: per output, whether it is wanted; the others are dropped.
       instantiate: whether inputs (all, or per input) are kept even if nothing reads them.
-
-    Returns:
-      The smaller program, and a bool per input: whether it is still one.
+    Returns: The smaller program, and a bool per input: whether it is still one.
 
     >>> from olympus.interpreters import partial_eval as pe
     >>> closed = olympus.make_olympuspr(lambda x, y: (x + 1, y * 2))(1.0, 1.0)
@@ -575,11 +557,8 @@ def dce_olympuspr_consts(olympuspr: Olympuspr, used_outputs: Sequence[bool],
 def convert_constvars_olympuspr(olympuspr: Olympuspr) -> Olympuspr:
     """The program with its constvars as leading inputs.
 
-    Args:
-      olympuspr: an open program.
-
-    Returns:
-      A program without constvars.
+    Args: olympuspr: an open program.
+    Returns: A program without constvars.
 
     >>> from olympus.interpreters import partial_eval as pe
     >>> table = onp.arange(3)
@@ -595,8 +574,7 @@ def convert_constvars_olympuspr(olympuspr: Olympuspr) -> Olympuspr:
 def close_olympuspr(olympuspr: Olympuspr) -> ClosedOlympuspr:
     """A program without constvars as a closed one.
 
-    Args:
-      olympuspr: an open program that needs no constants.
+    Args: olympuspr: an open program that needs no constants.
 
     >>> from olympus.interpreters import partial_eval as pe
     >>> program = olympus.make_olympuspr(lambda x: x + 1)(1).olympuspr

@@ -474,9 +474,9 @@ class HiCall(Higher):
 
     def transpose(self, cts: Sequence[Tangent], *args: Transposed, _prim: HiPrim
                   ) -> list[Cotangent]:
-        given = [ValAccum(a.aval.to_cotangent_aval()) if type(a) is Linear else a for a in args]
-        _prim.transpose(_prim.out_tree.unflatten(cts), *_prim.in_tree.unflatten(given))
-        return [a.freeze() if isinstance(a, ValAccum) else None for a in given]
+        operands = [ValAccum(a.aval.to_cotangent_aval()) if type(a) is Linear else a for a in args]
+        _prim.transpose(_prim.out_tree.unflatten(cts), *_prim.in_tree.unflatten(operands))
+        return [a.freeze() if isinstance(a, ValAccum) else None for a in operands]
 
     def vmap(self, axis: Axis, args: Sequence[Value], dims: Sequence[Value], *, _prim: HiPrim
              ) -> tuple[list[Value], list[Value]]:
@@ -570,11 +570,11 @@ def _forward(prim: HiPrim, rule: str, primals: Sequence[Value], tangents: Sequen
              ) -> tuple[list[Value], PyTree, tuple[bool, ...]]:
     """Results, residuals, and which results have a tangent, by `vjp_fwd` or `lin`."""
     nonzero = prim.in_tree.unflatten([type(t) is not Zero for t in tangents])
-    found = getattr(prim, rule)(tuple(nonzero), *prim.in_tree.unflatten(primals))
-    if not isinstance(found, (tuple, list)) or not 2 <= len(found) <= 3:
-        raise TypeError(f"{type(prim).__name__}.{rule}: {clipped(found)} returned; (results, "
+    returned = getattr(prim, rule)(tuple(nonzero), *prim.in_tree.unflatten(primals))
+    if not isinstance(returned, (tuple, list)) or not 2 <= len(returned) <= 3:
+        raise TypeError(f"{type(prim).__name__}.{rule}: {clipped(returned)} returned; (results, "
                         "residuals) is required, or these and which results have a tangent.")
-    out, res, *flags = found
+    out, res, *flags = returned
     outs = prim._flat(prim.out_tree, out, rule)
     on = broadcast_prefix(flags[0], prim.out_aval) if flags else [True] * len(outs)
     return ([_checked(prim, rule, i, x, a)
@@ -688,8 +688,7 @@ class HiPrimitive(OpenPrimitive):
     Subclass it with `abstract_eval(*avals, **params)` (types of results, and effects),
     `to_loolympus(*values, **params)` (the results), `jvp` and `transpose`.
 
-    Args:
-      name: what programs call it.
+    Args: name: what programs call it.
 
     >>> from olympus.experimental import hiolympus
     >>> class Square(hiolympus.HiPrimitive):

@@ -61,11 +61,11 @@ class FlatBufferCallback(ByKey):
 
         def call(context: object, *buffers: object) -> tuple[()]:
             args, kwargs = tree_unflatten(in_tree, buffers[:in_tree.num_leaves])
-            found: object = fun(context, tree_unflatten(out_tree, buffers[in_tree.num_leaves:]),
-                                *args, **kwargs)
-            if found is not None:
+            returned: object = fun(context, tree_unflatten(out_tree, buffers[in_tree.num_leaves:]),
+                                   *args, **kwargs)
+            if returned is not None:
                 raise ValueError(
-                    f"buffer_callback: {name_of(fun)} returned {found!r:.60}; buffer_callback "
+                    f"buffer_callback: {name_of(fun)} returned {returned!r:.60}; buffer_callback "
                     "callback must not return any values; write results into the buffers that are "
                     "its second argument.")
             return ()

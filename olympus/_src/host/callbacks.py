@@ -238,11 +238,11 @@ def _by_transfers(b: Builder, callback: Callable[..., tuple[np.ndarray, ...]],
     token = token or b.new_token()
     for x, channel in zip(operands or [b.full(mark, 0)], channels, strict=False):
         (token,) = transfer("stablehlo.send", 2, channel, [x, token], [token.type])
-    found = []
+    transferred = []
     for aval, channel in zip(received, channels[len(sent):], strict=True):
         x, token = transfer("stablehlo.recv", 3, channel, [token], [b.type(aval), token.type])
-        found.append(x)
-    answers = iter(found)
+        transferred.append(x)
+    answers = iter(transferred)
     return [b.full(a, 0) if 0 in a.shape else next(answers) for a in avals_out], token
 
 
@@ -274,8 +274,8 @@ def checked_results(what: str, callback: FlatCallback, avals: Sequence[ShapedArr
     for i, (x, aval) in enumerate(zip(tree_leaves(out), avals, strict=True)):
         x = np.asarray(x)
         if x.shape != aval.shape or dtypes.canonicalize_dtype(x.dtype) != aval.dtype:
-            found = make_aval(x.shape, dtypes.canonicalize_dtype(x.dtype))
-            raise TypeError(f"{what}: {name} returned {found} as result {i}; {aval} was "
+            own_aval = make_aval(x.shape, dtypes.canonicalize_dtype(x.dtype))
+            raise TypeError(f"{what}: {name} returned {own_aval} as result {i}; {aval} was "
                             "promised by result_shape_dtypes; return that, or change the promise.")
         # Floats lose digits, as everywhere without x64; integers would be other numbers.
         narrow = x.astype(aval.dtype, copy=False)

@@ -128,12 +128,12 @@ def _check_format(fmt: str, args: tuple, kwargs: dict[str, PyTree]) -> None:
             name, automatic = str(automatic), automatic + 1
         # Positions are ints, names are texts, as in `given`.
         used.add(int(name) if name.isdigit() else name)
-    given = {*range(len(args)), *kwargs}
-    if missing := used - given:
+    arguments = {*range(len(args)), *kwargs}
+    if missing := used - arguments:
         raise FormatError(
             f"debug.print: the format {fmt!r} names {sorted(map(str, missing))}; an argument is "
             "required for each field; pass it, or double the braces.")
-    if more := given - used:
+    if more := arguments - used:
         what = "keyword" if any(type(name) is str for name in more) else "positional"
         raise ValueError(f"debug.print: Unused {what} arguments: {sorted(map(str, more))} given, "
                          f"for which the format {fmt!r} has no field; add one. You may be passing "

@@ -131,13 +131,13 @@ class Prompt(cmd.Cmd):
 
 def _frames(filter_frames: bool, num_frames: int | None) -> list[types.FrameType]:
     """The frames of the stack from the caller of `breakpoint` on; the library's are left out."""
-    found: list[types.FrameType] = []
+    frames: list[types.FrameType] = []
     frame: types.FrameType | None = sys._getframe(2)
-    while frame is not None and (num_frames is None or len(found) < num_frames):
+    while frame is not None and (num_frames is None or len(frames) < num_frames):
         if not filter_frames or not source.is_internal(frame.f_code.co_filename):
-            found.append(frame)
+            frames.append(frame)
         frame = frame.f_back
-    return found
+    return frames
 
 
 def _is_traced(value: object) -> bool:

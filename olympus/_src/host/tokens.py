@@ -68,11 +68,8 @@ stage_p = Stage("stage")
 def create_token(_: object = None) -> Token:
     """A new token: a value without data that effects can wait for.
 
-    Args:
-      _: ignored.
-
-    Returns:
-      A token, of the type `olympus.core.abstract_token`.
+    Args: _: ignored.
+    Returns: A token, of the type `olympus.core.abstract_token`.
 
     >>> token = olympus.lax.create_token()
     >>> olympus.typeof(token) is olympus.core.abstract_token
@@ -84,8 +81,7 @@ def create_token(_: object = None) -> Token:
 def after_all(*operands: Token) -> Token:
     """A token that is ready when all operands are; TypeError unless they are tokens.
 
-    Args:
-      *operands: any number of tokens, also none.
+    Args: *operands: any number of tokens, also none.
 
     >>> token = olympus.lax.after_all(olympus.lax.create_token(), olympus.lax.create_token())
     >>> olympus.typeof(token) is olympus.core.abstract_token
@@ -97,11 +93,8 @@ def after_all(*operands: Token) -> Token:
 def stage(x: ArrayLike, /) -> Array:
     """Convert an array or number to a value of the current trace; to an array if nothing is traced.
 
-    Args:
-      x: array or Python number.
-
-    Returns:
-      An array, or a traced value under a transformation.
+    Args: x: array or Python number.
+    Returns: An array, or a traced value under a transformation.
 
     >>> olympus.make_olympuspr(lambda: olympus.lax.stage(2.0))()
     { lambda ; . let a:f32[] = stage 2.0:f32[] in (a,) }

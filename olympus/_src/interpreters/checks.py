@@ -504,10 +504,10 @@ def handed_on(pr: Olympuspr, results: tuple[bool, ...] | None = None) -> set[Var
     `results`: flags of the program's results that are such variables.
     """
     results = results or (False,) * len(pr.outvars)
-    found = pr.cache.get(("handed on", results))
-    if found is None:
-        found = pr.cache["handed on", results] = _handed_on(pr, compress(pr.outvars, results))
-    return found
+    known = pr.cache.get(("handed on", results))
+    if known is None:
+        known = pr.cache["handed on", results] = _handed_on(pr, compress(pr.outvars, results))
+    return known
 
 
 def _handed_on(pr: Olympuspr, results: Iterable[Atom]) -> set[Var]:

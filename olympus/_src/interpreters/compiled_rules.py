@@ -80,14 +80,14 @@ class JVPRule:
         # Per result a Zero, or the tangent's index into the results of `first`, then `later`.
         self.tangents = tangents
 
-    def __call__(self, tape: Any, primals: list[Array], given: list[Array]
+    def __call__(self, tape: Any, primals: list[Array], tangents: list[Array]
                  ) -> tuple[list[Array], Sequence[object]]:
         if self.later is None:
-            outs = self.first(primals + given)
+            outs = self.first(primals + tangents)
         else:
             outs = self.first(primals)
             sources = outs + primals
-            outs = outs + tape.append(self.later, [sources[i] for i in self.residuals] + given)
+            outs = outs + tape.append(self.later, [sources[i] for i in self.residuals] + tangents)
         return outs, [outs[t] if type(t) is int else t for t in self.tangents]
 
 

@@ -290,14 +290,14 @@ def _transpose_program(closed: ClosedOlympuspr, linear_in: tuple[bool | None, ..
 
     # Tracing finds the zero cotangents, which the second result of `body` flags.
     def body(*args: Array) -> tuple[list[Cotangent], tuple[bool, ...]]:
-        known, given = iter(args[:num_known]), iter(args[num_known:])
+        known, cotangents = iter(args[:num_known]), iter(args[num_known:])
         ins: list[Any] = [Linear(v.aval) if lin else next(known)
                           for v, lin in zip(pr.invars, linear_in, strict=True)]
         into = {v: x for v, x, lin in zip(pr.invars, ins, linear_in, strict=True) if lin is None}
         if into:
             ins = [Linear(v.aval) if v in into else x
                    for v, x in zip(pr.invars, ins, strict=True)]
-        cts = [next(given) if nz else Zero(v.aval.to_cotangent_aval())
+        cts = [next(cotangents) if nz else Zero(v.aval.to_cotangent_aval())
                for v, nz in zip(pr.outvars, nonzero_ct, strict=True)]
         out = apply_transpose(pr, closed.consts, ins, cts, into=into)
         out = [ct for ct, lin in zip(out, linear_in, strict=True) if lin]

@@ -84,14 +84,14 @@ class OpenMpi(_Counted):
 
     def coordinator(self, timeout: int, port: str | None) -> str:
         uri = os.environ[self._URI]
-        found = re.search(r"tcp://([^,:]+)|tcp6://\[([^,\]]+)", uri)
+        match = re.search(r"tcp://([^,:]+)|tcp6://\[([^,\]]+)", uri)
         job = re.match(r"\d+", uri)
-        if found is None or job is None:
+        if match is None or job is None:
             raise RuntimeError(f"distributed.initialize: {self._URI}={uri!r} given; a job number "
                                "and an address, as in '4096.0;tcp://10.0.0.1:34911', are required; "
                                "pass coordinator_address.")
         # Open MPI's numbers of jobs are multiples of 4096.
-        return f"{found[1] or found[2]}:{port or _port_of(int(job[0]) // 4096)}"
+        return f"{match[1] or match[2]}:{port or _port_of(int(job[0]) // 4096)}"
 
 
 class Slurm(_Counted):
@@ -108,11 +108,11 @@ class Slurm(_Counted):
     def coordinator(self, timeout: int, port: str | None) -> str:
         # The first of 'node001', 'node001,other2', 'node[001-015],other2' and 'node[001,007-9]'.
         nodes = os.environ["SLURM_STEP_NODELIST"]
-        found = re.match(r"([^,\[]+)(?:\[([^,\-\]]+))?", nodes)
-        if found is None:
+        match = re.match(r"([^,\[]+)(?:\[([^,\-\]]+))?", nodes)
+        if match is None:
             raise RuntimeError(f"distributed.initialize: SLURM_STEP_NODELIST={nodes!r} given; a "
                                "list of hosts is required; pass coordinator_address.")
-        host = found[1] + (found[2] or "")
+        host = match[1] + (match[2] or "")
         return f"{host}:{port or _port_of(int(os.environ['SLURM_JOB_ID']))}"
 
 
@@ -350,24 +350,24 @@ def detect(method: str | None, coordinator: str | None, count: int | None, proce
            ) -> tuple[str | None, int | None, int | None, Sequence[int] | None]:
     """Fill in missing values from the environment that this process is found in, if any."""
     if method is None:
-        found = next((c for c in CLUSTERS if not c.opt_in and c.present()), None)
+        cluster = next((c for c in CLUSTERS if not c.opt_in and c.present()), None)
     else:
-        found = next((c for c in CLUSTERS if c.name == method), None)
-        if found is None or not found.present():
+        cluster = next((c for c in CLUSTERS if c.name == method), None)
+        if cluster is None or not cluster.present():
             raise ValueError(
                 f"distributed.initialize: cluster_detection_method {method!r} given; "
-                + ("that environment is not here; leave it out" if found else "the name of one is "
-                   f"required: {', '.join(c.name for c in CLUSTERS)}, or 'deactivate'")
+                + ("that environment is not here; leave it out" if cluster else "the name of one "
+                   f"is required: {', '.join(c.name for c in CLUSTERS)}, or 'deactivate'")
                 + ", or pass coordinator_address, num_processes and process_id.")
-    if found is None:
+    if cluster is None:
         return coordinator, count, process, local_devices
-    LOGGER.debug("distributed.initialize: in the environment %r", found.name)
+    LOGGER.debug("distributed.initialize: in the environment %r", cluster.name)
     if coordinator is None:
-        coordinator = found.coordinator(timeout, os.environ.get("OLYMPUS_COORDINATOR_PORT"))
-    count = found.count() if count is None else count
-    process = found.process() if process is None else process
+        coordinator = cluster.coordinator(timeout, os.environ.get("OLYMPUS_COORDINATOR_PORT"))
+    count = cluster.count() if count is None else count
+    process = cluster.process() if process is None else process
     # Chips of TPUs are not given out by the numbers of processes.
     if local_devices is None and not _has_tpu():
-        local = found.local_process()
+        local = cluster.local_process()
         local_devices = None if local is None else [local]
     return coordinator, count, process, local_devices

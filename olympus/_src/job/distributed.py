@@ -82,13 +82,13 @@ def initialize(coordinator_address: str | None = None, num_processes: int | None
     listed = env("OLYMPUS_LOCAL_DEVICE_IDS")
     if local_device_ids is None and listed:
         local_device_ids = [int(number) for number in listed.split(",")]
-    given = coordinator_address, num_processes, process_id, local_device_ids
-    if cluster_detection_method != "deactivate" and None in given:
-        given = detect(cluster_detection_method, *given, initialization_timeout)
-    address, count, process, local = given
+    settings = coordinator_address, num_processes, process_id, local_device_ids
+    if cluster_detection_method != "deactivate" and None in settings:
+        settings = detect(cluster_detection_method, *settings, initialization_timeout)
+    address, count, process, local = settings
     if address is None or count is None or process is None:
         missing = [name for name, value in zip(
-            ("coordinator_address", "num_processes", "process_id"), given, strict=False)
+            ("coordinator_address", "num_processes", "process_id"), settings, strict=False)
             if value is None]
         raise ValueError(
             f"{_WHAT}: no {' and no '.join(missing)} given, and the environment does not say; "

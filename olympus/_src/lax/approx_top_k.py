@@ -141,9 +141,7 @@ def approx_max_k(operand: ArrayLike, k: int, reduction_dimension: int = -1,
         this array is one shard of it; -1 if it is not.
       aggregate_to_topk: whether to return k elements, or as many as an approximate search would
         leave to sort: a multiple of a tile's width, at least k.
-
-    Returns:
-      [values, indices], best first along the axis; the indices int32.
+    Returns: [values, indices], best first along the axis; the indices int32.
 
     Raises TypeError for dtypes that are not floating, ValueError for k, axis or recall out of
     bounds.
@@ -165,8 +163,7 @@ def approx_min_k(operand: ArrayLike, k: int, reduction_dimension: int = -1,
     It is exact on CPU and GPU, and XLA's approximate search on TPU. NaN counts as largest, so it
     comes last.
 
-    Returns:
-      [values, indices], smallest first along the axis; the indices int32.
+    Returns: [values, indices], smallest first along the axis; the indices int32.
 
     >>> values, indices = lax.approx_min_k(onp.array([3., 1., 2.]), 2)
     >>> print(values, indices)

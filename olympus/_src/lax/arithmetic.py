@@ -129,11 +129,8 @@ rem_p = Remainder("rem", "stablehlo.remainder", REAL, [
 def neg(x: ArrayLike) -> Array:
     """-x of each element; of unsigned integers modulo their range.
 
-    Args:
-      x: numbers (not bool), any shape.
-
-    Returns:
-      An array of the shape and dtype of x. The sign of zeros flips too, unlike in 0 - x.
+    Args: x: numbers (not bool), any shape.
+    Returns: An array of the shape and dtype of x. The sign of zeros flips too, unlike in 0 - x.
 
     >>> print(lax.neg(onp.array([1., 0.])), lax.neg(onp.uint8(1)))
     [-1. -0.] 255
@@ -144,12 +141,9 @@ def neg(x: ArrayLike) -> Array:
 def sub(x: ArrayLike, y: ArrayLike) -> Array:
     """x - y elementwise, without promotion: dtypes and shapes have to agree.
 
-    Args:
-      x, y: numeric arrays (not bool) of one dtype and shape; rank 0 and axes of size 1 are
+    Args: x, y: numeric arrays (not bool) of one dtype and shape; rank 0 and axes of size 1 are
         broadcast, a Python number takes the other's dtype.
-
-    Returns:
-      An array of that dtype and shape; integers wrap around.
+    Returns: An array of that dtype and shape; integers wrap around.
 
     >>> print(lax.sub(onp.array([1, 3], "uint8"), 2))
     [255   1]
@@ -164,9 +158,7 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Ar
       x, y: numeric arrays (not bool) of one dtype and shape; rank 0 and axes of size 1 are
         broadcast, a Python number takes the other's dtype.
       out_dtype: convert both to it first, so that the product is not rounded or wrapped between.
-
-    Returns:
-      An array of that shape, of `out_dtype` or the operands' dtype; integers wrap around.
+    Returns: An array of that shape, of `out_dtype` or the operands' dtype; integers wrap around.
 
     >>> x = onp.array([100, 3], "int8")
     >>> print(lax.mul(x, x), lax.mul(x, x, out_dtype="int32"))
@@ -186,9 +178,8 @@ def div(x: ArrayLike, y: ArrayLike) -> Array:
       x, y: numeric arrays (not bool) of one dtype and shape; rank 0 and axes of size 1 are
         broadcast, a Python number takes the other's dtype.
 
-    Returns:
-      An array of that dtype, also of integers: unlike `numpy.divide` it does not make them floats.
-      Integers over 0 are -1 (all bits set); floats follow IEEE 754: ±inf, or NaN of 0 / 0.
+    Returns: An array of that dtype, also of integers: unlike `numpy.divide` it does not make them
+      floats. Integers over 0 are -1 (all bits set); floats follow IEEE 754: ±inf, or NaN of 0 / 0.
 
     >>> print(lax.div(onp.array([7, -7]), 2), lax.div(7., 2.))
     [ 3 -3] 3.5
@@ -199,12 +190,9 @@ def div(x: ArrayLike, y: ArrayLike) -> Array:
 def rem(x: ArrayLike, y: ArrayLike) -> Array:
     """The remainder of x / y rounded towards zero; it has the sign of x. Integers x rem 0 are x.
 
-    Args:
-      x, y: real numbers of one dtype and shape; rank 0 and axes of size 1 are broadcast.
-
-    Returns:
-      An array of that dtype and shape; NaN of floats where y is 0. `olympus.numpy.remainder` has
-      the sign of y, as Python's %.
+    Args: x, y: real numbers of one dtype and shape; rank 0 and axes of size 1 are broadcast.
+    Returns: An array of that dtype and shape; NaN of floats where y is 0. `olympus.numpy.remainder`
+      has the sign of y, as Python's %.
 
     >>> olympus.lax.rem(-7, 3)
     Array(-1, dtype=int32, weak_type=True)
@@ -274,11 +262,8 @@ integer_pow_p = IntegerPow("integer_pow", "integer_pow", NUMERIC, [_integer_pow_
 def square(x: ArrayLike) -> Array:
     """x * x of each element; of complex numbers z², not |z|².
 
-    Args:
-      x: numbers (not bool), any shape; integers wrap around.
-
-    Returns:
-      An array of the shape and dtype of x. The derivative is 2x.
+    Args: x: numbers (not bool), any shape; integers wrap around.
+    Returns: An array of the shape and dtype of x. The derivative is 2x.
 
     >>> print(lax.square(onp.array([3, -2])), lax.square(2j))
     [9 4] (-4+0j)
@@ -289,11 +274,8 @@ def square(x: ArrayLike) -> Array:
 def one_minus_square(x: ArrayLike) -> Array:
     """1 - x² as (1 - x)(1 + x), which does not cancel near |x| = 1.
 
-    Args:
-      x: floats or complex numbers, any shape.
-
-    Returns:
-      An array of the shape and dtype of x. The derivative is -2x.
+    Args: x: floats or complex numbers, any shape.
+    Returns: An array of the shape and dtype of x. The derivative is -2x.
 
     >>> x = onp.float32(1 - 2 ** -20)
     >>> print(lax.one_minus_square(x), 1 - x * x)
@@ -308,9 +290,7 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
     Args:
       x: numbers (not bool), any shape; floating or complex for a negative y.
       y: the exponent, static: powers are multiplied out, about 2 log₂ y products.
-
-    Returns:
-      An array of the shape and dtype of x; integers wrap around.
+    Returns: An array of the shape and dtype of x; integers wrap around.
 
     >>> olympus.grad(lambda x: olympus.lax.integer_pow(x, 3))(2.0)
     Array(12., dtype=float32, weak_type=True)
@@ -327,11 +307,8 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
 def reciprocal(x: ArrayLike) -> Array:
     """1 / x of each element; ±inf of floats ±0.
 
-    Args:
-      x: floats or complex numbers, any shape; integers are refused.
-
-    Returns:
-      An array of the shape and dtype of x. The derivative is -1 / x².
+    Args: x: floats or complex numbers, any shape; integers are refused.
+    Returns: An array of the shape and dtype of x. The derivative is -1 / x².
 
     >>> print(lax.reciprocal(onp.array([4., -0.])))
     [0.25 -inf]
@@ -392,11 +369,8 @@ def max(x: ArrayLike, y: ArrayLike) -> Array:
 
     Complex numbers are compared by real part, then by imaginary part; of booleans it is `or`.
 
-    Args:
-      x, y: arrays of one dtype and shape; rank 0 and axes of size 1 are broadcast.
-
-    Returns:
-      An array of that dtype and shape.
+    Args: x, y: arrays of one dtype and shape; rank 0 and axes of size 1 are broadcast.
+    Returns: An array of that dtype and shape.
 
     >>> print(lax.max(onp.array([1., 5., float("nan")]), 3.))
     [ 3.  5. nan]
@@ -457,12 +431,9 @@ nextafter_p = NextAfter("nextafter", "chlo.next_after", FLOATING, None, arity=2,
 def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The float next to x1 in the direction of x2; x2 where they are equal.
 
-    Args:
-      x1, x2: floats of one dtype and shape.
-
-    Returns:
-      An array of that dtype and shape, NaN where one is; a step of one unit in the last place. It
-      has no derivative.
+    Args: x1, x2: floats of one dtype and shape.
+    Returns: An array of that dtype and shape, NaN where one is; a step of one unit in the last
+      place. It has no derivative.
 
     >>> olympus.lax.nextafter(1., 2.) - 1, olympus.lax.nextafter(0., 1.) > 0
     (Array(1.1920929e-07, dtype=float32, weak_type=True), Array(False, dtype=bool, weak_type=True))
@@ -557,11 +528,8 @@ def abs(x: ArrayLike) -> Array:
 
     The derivative at 0 is 1, of complex numbers the part of the tangent along x (0 at 0).
 
-    Args:
-      x: signed integers, floats or complex numbers, any shape. |-128| of int8 wraps to -128.
-
-    Returns:
-      An array of the shape of x; of its dtype, or of its parts' where x is complex.
+    Args: x: signed integers, floats or complex numbers, any shape. |-128| of int8 wraps to -128.
+    Returns: An array of the shape of x; of its dtype, or of its parts' where x is complex.
 
     >>> lax.abs(onp.array([3 - 4j, -2]))
     Array([5., 2.], dtype=float32)
@@ -572,8 +540,7 @@ def abs(x: ArrayLike) -> Array:
 def sign(x: ArrayLike) -> Array:
     """-1, 0 or 1 by the sign of x; z / |z| of complex numbers.
 
-    Args:
-      x: numbers (not bool), any shape.
+    Args: x: numbers (not bool), any shape.
 
     Returns:
       An array of the shape and dtype of x: 0 of 0, NaN of NaN. The derivative of real x is 0.
@@ -587,8 +554,7 @@ def sign(x: ArrayLike) -> Array:
 def floor(x: ArrayLike) -> Array:
     """The largest whole number not above x, still as a float.
 
-    Args:
-      x: floats, any shape; integers and complex numbers are refused.
+    Args: x: floats, any shape; integers and complex numbers are refused.
 
     Returns:
       An array of the shape and dtype of x; infinite and NaN elements stay. The derivative is 0.
@@ -602,11 +568,8 @@ def floor(x: ArrayLike) -> Array:
 def ceil(x: ArrayLike) -> Array:
     """The smallest whole number not below x, still as a float.
 
-    Args:
-      x: floats, any shape; integers and complex numbers are refused.
-
-    Returns:
-      An array of the shape and dtype of x; -0.5 gives -0. The derivative is 0.
+    Args: x: floats, any shape; integers and complex numbers are refused.
+    Returns: An array of the shape and dtype of x; -0.5 gives -0. The derivative is 0.
 
     >>> print(lax.ceil(onp.array([1.2, -0.5])))
     [ 2. -0.]
@@ -620,9 +583,7 @@ def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FR
     Args:
       x: floats, any shape.
       rounding_method: AWAY_FROM_ZERO (2.5 to 3) or TO_NEAREST_EVEN (2.5 to 2, as NumPy's).
-
-    Returns:
-      An array of the shape and dtype of x. The derivative is 0.
+    Returns: An array of the shape and dtype of x. The derivative is 0.
 
     >>> olympus.lax.round(2.5, olympus.lax.RoundingMethod.TO_NEAREST_EVEN)
     Array(2., dtype=float32, weak_type=True)
@@ -634,11 +595,8 @@ def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FR
 def is_finite(x: ArrayLike) -> Array:
     """False where x is infinite or NaN, else True.
 
-    Args:
-      x: floats, any shape.
-
-    Returns:
-      A bool array of the shape of x; all True for dtypes without infinities and NaN.
+    Args: x: floats, any shape.
+    Returns: A bool array of the shape of x; all True for dtypes without infinities and NaN.
 
     >>> print(lax.is_finite(onp.array([1., float("inf"), float("nan")])))
     [ True False False]
@@ -710,11 +668,8 @@ conj_p = Conj("conj", "conj", INEXACT, [lambda t, z, x, **params: conj(t)], (0,)
 def real(x: ArrayLike) -> Array:
     """The real part of complex numbers.
 
-    Args:
-      x: complex numbers, any shape; `olympus.numpy.real` takes real ones too.
-
-    Returns:
-      An array of the shape of x, float32 or float64.
+    Args: x: complex numbers, any shape; `olympus.numpy.real` takes real ones too.
+    Returns: An array of the shape of x, float32 or float64.
 
     >>> print(lax.real(onp.array([1 + 2j, 3])))
     [1. 3.]
@@ -725,11 +680,8 @@ def real(x: ArrayLike) -> Array:
 def imag(x: ArrayLike) -> Array:
     """The imaginary part of complex numbers.
 
-    Args:
-      x: complex numbers, any shape; `olympus.numpy.imag` takes real ones too.
-
-    Returns:
-      An array of the shape of x, float32 or float64.
+    Args: x: complex numbers, any shape; `olympus.numpy.imag` takes real ones too.
+    Returns: An array of the shape of x, float32 or float64.
 
     >>> print(lax.imag(onp.array([1 + 2j, 3])))
     [2. 0.]
@@ -742,9 +694,7 @@ def complex(x: ArrayLike, y: ArrayLike) -> Array:
 
     Args:
       x, y: real and imaginary part: float32 or float64 arrays of one dtype and shape, or a scalar.
-
-    Returns:
-      An array of that shape, complex64 or complex128. Differentiable in both.
+    Returns: An array of that shape, complex64 or complex128. Differentiable in both.
 
     >>> olympus.lax.complex(1., 2.)
     Array(1.+2.j, dtype=complex64, weak_type=True)
@@ -762,8 +712,7 @@ def over_real(x: ArrayLike, y: float) -> Array:
 def conj(x: ArrayLike) -> Array:
     """The complex conjugate re - i im; floats become complex with an imaginary part of 0.
 
-    Args:
-      x: float32, float64 or complex numbers, any shape.
+    Args: x: float32, float64 or complex numbers, any shape.
 
     Returns:
       An array of the shape of x, complex64 or complex128. `olympus.numpy.conj` keeps floats real.

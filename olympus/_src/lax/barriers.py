@@ -107,11 +107,8 @@ def copy(x: ArrayLike) -> Array:
 def stop_gradient(x: T) -> T:
     """`x`, a pytree of arrays, with derivative zero.
 
-    Args:
-      x: a pytree of arrays.
-
-    Returns:
-      The same values; as constants to `grad`, `jvp` and their like.
+    Args: x: a pytree of arrays.
+    Returns: The same values; as constants to `grad`, `jvp` and their like.
 
     >>> olympus.grad(lambda x: x * olympus.lax.stop_gradient(x))(3.0)
     Array(3., dtype=float32, weak_type=True)
@@ -129,11 +126,8 @@ def optimization_barrier(operand: T) -> T:
     All leaves are computed before any is used; nothing moves across. Derivatives and vmap pass
     through barriers of their own.
 
-    Args:
-      operand: a pytree of arrays.
-
-    Returns:
-      The same values in the same structure.
+    Args: operand: a pytree of arrays.
+    Returns: The same values in the same structure.
 
     >>> f = lambda x: lax.optimization_barrier(x + 1) * 2
     >>> print(f(onp.array([1., 2.])))

@@ -76,11 +76,8 @@ def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
 def bitwise_not(x: ArrayLike) -> Array:
     """All bits of x flipped: ~x = -x - 1 of signed integers, `not` of booleans.
 
-    Args:
-      x: integers or booleans, any shape.
-
-    Returns:
-      An array of the shape and dtype of x.
+    Args: x: integers or booleans, any shape.
+    Returns: An array of the shape and dtype of x.
 
     >>> print(lax.bitwise_not(onp.array([0, 5])), lax.bitwise_not(True))
     [-1 -6] False
@@ -91,8 +88,7 @@ def bitwise_not(x: ArrayLike) -> Array:
 def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
     """x << y: each integer moved y bits up, zeros coming in.
 
-    Args:
-      x, y: integers of one dtype and shape; rank 0 and axes of size 1 are broadcast.
+    Args: x, y: integers of one dtype and shape; rank 0 and axes of size 1 are broadcast.
 
     Returns:
       An array of that dtype and shape; 0 where y is negative or not less than the number of bits.
@@ -116,12 +112,9 @@ def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
 def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
     """x >> y with copies of the sign bit coming in: floor(x / 2ʸ) of signed integers.
 
-    Args:
-      x, y: integers of one dtype and shape; rank 0 and axes of size 1 are broadcast.
-
-    Returns:
-      An array of that dtype and shape; where y is negative or not less than the number of bits,
-      every bit is the sign's: 0 or -1.
+    Args: x, y: integers of one dtype and shape; rank 0 and axes of size 1 are broadcast.
+    Returns: An array of that dtype and shape; where y is negative or not less than the number of
+      bits, every bit is the sign's: 0 or -1.
 
     >>> print(lax.shift_right_arithmetic(onp.array([-8, 8, -8]), onp.array([1, 1, 40])))
     [-4  4 -1]
@@ -132,11 +125,8 @@ def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
 def population_count(x: ArrayLike) -> Array:
     """The number of bits set in each integer.
 
-    Args:
-      x: integers, any shape; negative ones in two's complement.
-
-    Returns:
-      An array of the shape and dtype of x.
+    Args: x: integers, any shape; negative ones in two's complement.
+    Returns: An array of the shape and dtype of x.
 
     >>> olympus.lax.population_count(olympus.numpy.array([0, 7, -1]))
     Array([ 0,  3, 32], dtype=int32)
@@ -147,11 +137,8 @@ def population_count(x: ArrayLike) -> Array:
 def clz(x: ArrayLike) -> Array:
     """The number of leading zero bits of each integer; the dtype's width for 0.
 
-    Args:
-      x: integers, any shape; negative ones begin with a 1 bit, so their count is 0.
-
-    Returns:
-      An array of the shape and dtype of x.
+    Args: x: integers, any shape; negative ones begin with a 1 bit, so their count is 0.
+    Returns: An array of the shape and dtype of x.
 
     >>> print(lax.clz(onp.array([1, 255, -1], "int32")))
     [31 24  0]

@@ -59,11 +59,8 @@ le_to_p = comparison("le_to", "LE", BITS + REAL, total=True, pace=1.0)
 def eq(x: ArrayLike, y: ArrayLike) -> Array:
     """x == y as booleans; NaN equals nothing, itself included.
 
-    Args:
-      x, y: arrays of one dtype and shape; rank 0 and axes of size 1 are broadcast.
-
-    Returns:
-      A bool array of that shape. Complex numbers are equal where both parts are.
+    Args: x, y: arrays of one dtype and shape; rank 0 and axes of size 1 are broadcast.
+    Returns: A bool array of that shape. Complex numbers are equal where both parts are.
 
     >>> print(lax.eq(onp.array([1., float("nan")]), onp.array([1., float("nan")])))
     [ True False]
@@ -74,8 +71,7 @@ def eq(x: ArrayLike, y: ArrayLike) -> Array:
 def ne(x: ArrayLike, y: ArrayLike) -> Array:
     """x != y as booleans; NaN differs from everything, itself included.
 
-    Args:
-      x, y: arrays of one dtype and shape; rank 0 and axes of size 1 are broadcast.
+    Args: x, y: arrays of one dtype and shape; rank 0 and axes of size 1 are broadcast.
 
     >>> print(lax.ne(onp.array([1., float("nan")]), onp.array([1., float("nan")])))
     [False  True]
@@ -104,9 +100,8 @@ def le(x: ArrayLike, y: ArrayLike) -> Array:
 def gt(x: ArrayLike, y: ArrayLike) -> Array:
     """x > y as booleans; False where one is NaN.
 
-    Args:
-      x, y: arrays of one dtype, not complex, and one shape; rank 0 and sizes 1 are broadcast. For
-        booleans True is the larger.
+    Args: x, y: arrays of one dtype, not complex, and one shape; rank 0 and sizes 1 are broadcast.
+        For booleans True is the larger.
 
     >>> print(lax.gt(onp.array([1, 2, 3]), 2))
     [False False  True]
@@ -154,9 +149,9 @@ class SelectN(Primitive):
 
     def infer(self, which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
         case = cases[0]
-        given = ", ".join(map(str, (which, *cases)))
+        operands = ", ".join(map(str, (which, *cases)))
         if any((c.shape, c.dtype) != (case.shape, case.dtype) for c in cases):
-            raise TypeError(f"select_n: operands are {given}; cases of one dtype and shape are "
+            raise TypeError(f"select_n: operands are {operands}; cases of one dtype and shape are "
                             "required; use olympus.numpy.where, which promotes and broadcasts.")
         if which.dtype != BOOL and which.dtype != dtypes.as_dtype("int32"):
             raise TypeError(f"select_n: which is {which}; bool or int32 is required; compare, or "
@@ -165,7 +160,7 @@ class SelectN(Primitive):
             raise TypeError(f"select_n: bool which given with {len(cases)} cases; at most two are "
                             "required; use int32 to choose among more.")
         if which.shape not in ((), case.shape):
-            raise TypeError(f"select_n: operands are {given}; which of rank 0 or of the cases' "
+            raise TypeError(f"select_n: operands are {operands}; which of rank 0 or of the cases' "
                             "shape is required; broadcast it.")
         return make_aval(case.shape, case.dtype, all(c.weak_type for c in cases))
 
@@ -225,9 +220,7 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
       which: bool (at most two cases) or int32, rank 0 or of the cases' shape; False is case 0.
         Out of bounds, the nearest case is taken.
       *cases: arrays of one dtype and shape; Python scalars and rank-0 arrays are broadcast.
-
-    Returns:
-      An array of the cases' dtype and shape; the derivative is the taken case's.
+    Returns: An array of the cases' dtype and shape; the derivative is the taken case's.
 
     >>> olympus.lax.select_n(olympus.numpy.array([True, False]), 0., olympus.numpy.ones(2))
     Array([1., 0.], dtype=float32)
@@ -251,9 +244,7 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     Args:
       pred: bool, of rank 0 or the cases' shape.
       on_true, on_false: arrays of one dtype and shape; both are computed.
-
-    Returns:
-      An array of their dtype and shape.
+    Returns: An array of their dtype and shape.
 
     >>> olympus.lax.select(True, 1., 2.)
     Array(1., dtype=float32, weak_type=True)
@@ -322,10 +313,8 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
     Args:
       min, max: bounds of the dtype of `x`, of rank 0 or its shape.
       x: real numbers or booleans, any shape.
-
-    Returns:
-      An array of the shape and dtype of `x`, NaN where one of the three is. The derivative in `x`
-      is 0 where a bound holds.
+    Returns: An array of the shape and dtype of `x`, NaN where one of the three is. The derivative
+      in `x` is 0 where a bound holds.
 
     >>> olympus.lax.clamp(0., olympus.numpy.array([-1., 0.5, 3.]), 1.)
     Array([0. , 0.5, 1. ], dtype=float32)

@@ -127,12 +127,12 @@ class DotGeneral(Primitive):
             params = {**params, "preferred_element_type": x.dtype}
         swapped, numbers, permutation = _cotangent_plan(dims, x.ndim, typeof(y).ndim, left)
         factors = (y, ct) if swapped else (ct, y)
-        kept = x.to_cotangent_aval().sums[0]
-        if kept and _terms(typeof(factors[0]), typeof(factors[1]), numbers) != kept:
-            kept = frozenset()
-        if x.tagged and not kept:   # where the cotangent is cut follows from the operand alone
+        sums = x.to_cotangent_aval().sums[0]
+        if sums and _terms(typeof(factors[0]), typeof(factors[1]), numbers) != sums:
+            sums = frozenset()
+        if x.tagged and not sums:   # where the cotangent is cut follows from the operand alone
             factors = undecided(factors[0]), undecided(factors[1])
-        out = self.bind(*factors, dimension_numbers=numbers, out_sharding=kept or None, **params)
+        out = self.bind(*factors, dimension_numbers=numbers, out_sharding=sums or None, **params)
         return as_typed(out if permutation is None else transpose(out, permutation),
                         x.to_cotangent_aval())
 
@@ -248,9 +248,7 @@ def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDimensionN
       precision: see `Precision`; a value, a pair, a name, or a dot algorithm.
       preferred_element_type: dtype of the sums and of the result; None is the operands'.
       out_sharding: where the result is; see `with_sharding_constraint`.
-
-    Returns:
-      Axes: batch, then the remaining ones of lhs, then of rhs.
+    Returns: Axes: batch, then the remaining ones of lhs, then of rhs.
 
     >>> a, b = onp.arange(4.).reshape(2, 2), onp.array([[1., 0.], [1., 1.]])
     >>> print(lax.dot_general(a, b, (((1,), (0,)), ((), ()))))
@@ -279,9 +277,9 @@ def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDimensionN
     a, b = typeof(lhs), typeof(rhs)
     check_terms("dot_general", (a, b), out_sharding,
                 [((a, i), (b, j)) for i, j in zip(*numbers[0], strict=True)])
-    kept = _terms(a, b, numbers)
-    if kept is not None:
-        return constrain("dot_general", product(lhs, rhs, out_sharding=kept or None), out_sharding)
+    sums = _terms(a, b, numbers)
+    if sums is not None:
+        return constrain("dot_general", product(lhs, rhs, out_sharding=sums or None), out_sharding)
     return settled("dot_general", functools.partial(product, out_sharding=None), out_sharding,
                    lhs, rhs)
 
@@ -341,9 +339,7 @@ def dot(lhs: ArrayLike, rhs: ArrayLike, *, dimension_numbers: DotDimensionNumber
       lhs, rhs: numbers, rank 1 or 2; the last axis of lhs and the first of rhs have one size.
       dimension_numbers: if given, the call is `dot_general` with them, of any rank.
       precision, preferred_element_type, out_sharding: see `dot_general`.
-
-    Returns:
-      An array of the axes that are left: a scalar for two vectors.
+    Returns: An array of the axes that are left: a scalar for two vectors.
 
     >>> x = onp.array([[1., 2.], [3., 4.]])
     >>> print(lax.dot(x, onp.array([1., 1.])), lax.dot(x[0], x[1]))
@@ -368,9 +364,7 @@ def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None
       rhs: [..., k, m] numbers, with the same leading axes; they are not broadcast, unlike
         `olympus.numpy.matmul`'s.
       precision: see `dot_general`.
-
-    Returns:
-      [..., n, m] of the operands' dtype.
+    Returns: [..., n, m] of the operands' dtype.
 
     >>> print(lax.batch_matmul(onp.arange(4.).reshape(2, 1, 2), onp.ones((2, 2, 1))).ravel())
     [1. 5.]

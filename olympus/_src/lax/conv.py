@@ -42,7 +42,7 @@ def _group_by_group(b: Builder, lhs: IrValue, rhs: IrValue, groups: int, batches
     avals, out, count = b.avals_in, b.avals_out[0], groups * batches    # one of them is 1
     at = spec.lhs_spec[1] if definitely_equal(batches, 1) else spec.lhs_spec[0]
 
-    def one(i: Array, lhs: Array, rhs: Array, found: Array) -> Array:
+    def one(i: Array, lhs: Array, rhs: Array, filled: Array) -> Array:
         def part(x: Array, axis: int) -> Array:
             size = floor_div(typeof(x).shape[axis], count)
             return dynamic_slice_in_dim(x, mul(i, size), size, axis)
@@ -50,7 +50,7 @@ def _group_by_group(b: Builder, lhs: IrValue, rhs: IrValue, groups: int, batches
         group = conv_general_dilated_p.bind(part(lhs, at), part(rhs, spec.rhs_spec[0]),
                                             feature_group_count=1, batch_group_count=1, **params)
         axis = spec.out_spec[1]
-        return dynamic_update_slice_in_dim(found, group, mul(i, typeof(group).shape[axis]), axis)
+        return dynamic_update_slice_in_dim(filled, group, mul(i, typeof(group).shape[axis]), axis)
 
     def step(i: IrValue, values: Sequence[IrValue]) -> list[IrValue]:
         return b.traced(one, [i, lhs, rhs, *values], [make_aval((), dtypes.as_dtype("int32")),
@@ -342,9 +342,7 @@ def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
     Args:
       lhs_shape, rhs_shape: shapes of image and kernel, of one rank.
       dimension_numbers: None, or a string or tuple of axes for each of lhs, rhs and result.
-
-    Returns:
-      `ConvDimensionNumbers`: per array its axes, batch and feature (kernel: out, in) first.
+    Returns: `ConvDimensionNumbers`: per array its axes, batch and feature (kernel: out, in) first.
 
     >>> lax.conv_dimension_numbers((1, 8, 8, 3), (3, 3, 3, 5), ("NHWC", "HWIO", "NHWC")).lhs_spec
     (0, 3, 1, 2)
@@ -366,11 +364,11 @@ def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
     order = [c for c in dimension_numbers[1] if c not in "OI"]
     for spec, (first, second) in zip(dimension_numbers, ("NC", "OI", "NC"), strict=True):
         if not isinstance(spec, str):
-            found = canonical_axes(sequence(spec, "conv", "dimension_numbers"), rank, "conv")
-            if len(found) != rank:
+            axes = canonical_axes(sequence(spec, "conv", "dimension_numbers"), rank, "conv")
+            if len(axes) != rank:
                 raise ValueError(f"conv: dimension_numbers {dimension_numbers!r} given for rank "
                                  f"{rank}; each of {rank} axes is required once.")
-            specs.append(found)
+            specs.append(axes)
             continue
         spatial = [c for c in spec if c not in (first, second)]
         if (len(spec) != rank or len(set(spec)) != rank or sorted(spatial) != sorted(order)
@@ -403,10 +401,8 @@ def conv_general_dilated(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequenc
       dimension_numbers: which axis is which, see `conv_dimension_numbers`.
       feature_group_count, batch_group_count: independent groups of features or of batches.
       precision, preferred_element_type: see `dot_general`.
-
-    Returns:
-      An array of rank n+2 laid out as `dimension_numbers` say, of `preferred_element_type` or the
-      operands' dtype. Linear in both operands.
+    Returns: An array of rank n+2 laid out as `dimension_numbers` say, of `preferred_element_type`
+      or the operands' dtype. Linear in both operands.
 
     >>> image, kernel = onp.arange(5.).reshape(1, 1, 5), onp.array([[[1., 0., -1.]]])
     >>> print(lax.conv_general_dilated(image, kernel, (1,), [(1, 1)]))
@@ -486,9 +482,7 @@ def conv(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding:
       window_strides: n strides.
       padding: "SAME" or "VALID".
       precision, preferred_element_type: see `dot_general`.
-
-    Returns:
-      [batch, features out, spatial...].
+    Returns: [batch, features out, spatial...].
 
     >>> lax.conv(onp.ones((1, 3, 8, 8)), onp.ones((5, 3, 3, 3)), (2, 2), "SAME").shape
     (1, 5, 4, 4)

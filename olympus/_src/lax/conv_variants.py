@@ -80,9 +80,7 @@ def conv_transpose(lhs: ArrayLike, rhs: ArrayLike, strides: Sequence[int],
       precision, preferred_element_type: see `dot_general`.
       use_consistent_padding: whether pairs pad the transposed convolution and not the dilated
         image.
-
-    Returns:
-      An array of rank n+2, laid out as `dimension_numbers` say.
+    Returns: An array of rank n+2, laid out as `dimension_numbers` say.
 
     >>> lax.conv_transpose(onp.ones((1, 4, 4, 3)), onp.ones((3, 3, 3, 5)), (2, 2), "SAME").shape
     (1, 8, 8, 5)
@@ -125,10 +123,8 @@ def conv_general_dilated_patches(lhs: ArrayLike, filter_shape: Sequence[int],
       window_strides, padding, lhs_dilation, rhs_dilation, precision, preferred_element_type: as of
         `conv_general_dilated`.
       dimension_numbers: as of `conv_general_dilated`; the kernel's is not used.
-
-    Returns:
-      An image with c * prod(filter_shape) features: per feature the places of the kernel, the last
-      spatial axis fastest.
+    Returns: An image with c * prod(filter_shape) features: per feature the places of the kernel,
+      the last spatial axis fastest.
 
     >>> x = onp.arange(4.).reshape(1, 1, 4)
     >>> print(lax.conv_general_dilated_patches(x, (2,), (1,), "VALID"))
@@ -168,9 +164,7 @@ def conv_general_dilated_local(lhs: ArrayLike, rhs: ArrayLike, window_strides: S
       filter_shape: the kernels' n spatial sizes.
       window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, precision: as of
         `conv_general_dilated`.
-
-    Returns:
-      An array of the shape that `conv_general_dilated` with kernels of `filter_shape` has.
+    Returns: An array of the shape that `conv_general_dilated` with kernels of `filter_shape` has.
 
     >>> image = onp.arange(4.).reshape(1, 1, 4)
     >>> kernels = onp.array([[[1., 1., 1.], [0., 1., 10.]]])      # two taps, one pair per place
@@ -199,11 +193,8 @@ def conv_general_permutations(dimension_numbers: ConvGeneralDilatedDimensionNumb
                              ) -> tuple[Dims, Dims, Dims]:
     """Three strings as the orders of axes (batch, feature, spatial) of lhs, rhs and result.
 
-    Args:
-      dimension_numbers: strings for lhs, rhs and result.
-
-    Returns:
-      Three tuples of axes.
+    Args: dimension_numbers: strings for lhs, rhs and result.
+    Returns: Three tuples of axes.
 
     >>> lax.conv_general_permutations(("NHWC", "HWIO", "NHWC"))
     ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
@@ -253,9 +244,7 @@ def conv_general_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
       window_strides: one int per spatial axis.
       padding: a name, or pairs (low, high).
       dimension_numbers: see `conv_dimension_numbers`.
-
-    Returns:
-      A tuple of ints.
+    Returns: A tuple of ints.
 
     >>> names = ("NHWC", "HWIO", "NHWC")
     >>> lax.conv_general_shape_tuple((2, 8, 8, 3), (3, 3, 3, 4), (2, 2), "SAME", names)
@@ -275,9 +264,7 @@ def conv_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides
       strides: one int per spatial axis.
       pads: a name or pairs, see `conv_general_dilated`.
       batch_group_count: independent groups of batches.
-
-    Returns:
-      A tuple of ints (n, o, spatial...).
+    Returns: A tuple of ints (n, o, spatial...).
 
     >>> lax.conv_shape_tuple((2, 3, 8, 8), (4, 3, 3, 3), (2, 2), "VALID")
     (2, 4, 3, 3)

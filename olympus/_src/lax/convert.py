@@ -98,9 +98,7 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     Args:
       operand: array or Python number, any dtype.
       new_dtype: what to convert to.
-
-    Returns:
-      An array of the operand's shape and `new_dtype`.
+    Returns: An array of the operand's shape and `new_dtype`.
 
     Raises TypeError for a Python complex with an imaginary part that is to be real, OverflowError
     for a Python int that neither the dtype nor the default int holds.
@@ -203,9 +201,7 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     Args:
       operand: integers or floats, any shape.
       new_dtype: the dtype to read them as.
-
-    Returns:
-      An array of `new_dtype`; of the operand's shape where the two dtypes are as wide.
+    Returns: An array of `new_dtype`; of the operand's shape where the two dtypes are as wide.
 
     >>> olympus.lax.bitcast_convert_type(olympus.numpy.float32(1.0), "int32")
     Array(1065353216, dtype=int32)
@@ -235,9 +231,7 @@ def reduce_precision(operand: float | ArrayLike, exponent_bits: int, mantissa_bi
       operand: floats, any shape.
       exponent_bits, mantissa_bits: of the format, not counting the sign and the leading 1; bfloat16
         has 8 and 7.
-
-    Returns:
-      An array of the operand's shape and dtype: infinite where the format overflows.
+    Returns: An array of the operand's shape and dtype: infinite where the format overflows.
 
     Raises ValueError unless exponent_bits >= 1 and mantissa_bits >= 0.
 

@@ -82,9 +82,7 @@ def iota(dtype: DTypeLike, size: int) -> Array:
     Args:
       dtype: integer, floating or complex.
       size: how many numbers.
-
-    Returns:
-      An array of shape (size,) and that dtype.
+    Returns: An array of shape (size,) and that dtype.
 
     >>> print(olympus.lax.iota("int32", 3))
     [0 1 2]
@@ -101,9 +99,7 @@ def broadcasted_iota(dtype: DTypeLike, shape: Shape, dimension: int, *,
       shape: the result's shape.
       dimension: the axis along which the numbers ascend from 0.
       out_sharding: where the result is; see `with_sharding_constraint`.
-
-    Returns:
-      An array of that shape and dtype, constant along the other axes.
+    Returns: An array of that shape and dtype, constant along the other axes.
 
     Raises TypeError for dtypes that are not numeric, ValueError for an axis out of bounds.
 
@@ -170,15 +166,15 @@ def fill_literal(name: str, value: Any, dtype: DType, weak: bool = False) -> Arr
                             "program is traced is required.")
         value = np.asarray(value)[()]
     value = getattr(value, "raw", value)
-    given = f"{name}: fill_value {value} given for dtype {dtypes.long_name(dtype)}"
+    head = f"{name}: fill_value {value} given for dtype {dtypes.long_name(dtype)}"
     if dtypes.is_complex(aval.dtype) and not dtypes.is_complex(dtype):
-        raise TypeError(f"{given}; a real number is required; take its real part.")
+        raise TypeError(f"{head}; a real number is required; take its real part.")
     if dtypes.is_integer(dtype) and not isinstance(value, (bool, np.bool_, SymbolicDim)):
         limits = dtypes.iinfo(dtype)
         if value != value:
-            raise ValueError(f"{given}; a number that is not NaN is required.")
+            raise ValueError(f"{head}; a number that is not NaN is required.")
         if not int(limits.min) <= value <= int(limits.max):
-            raise OverflowError(f"{given}; a number from {limits.min} to {limits.max} is required; "
+            raise OverflowError(f"{head}; a number from {limits.min} to {limits.max} is required; "
                                 "use a wider dtype.")
     return literal(value, dtype, weak)
 
@@ -192,9 +188,7 @@ def full_like(x: ArrayLike | DuckTypedArray, fill_value: ArrayLike, dtype: DType
       fill_value: a scalar; it may be traced.
       dtype, shape: the result's; None is `x`'s.
       sharding: where the result is; None: where `x` is, if it has its shape.
-
-    Returns:
-      An array; strongly typed if a dtype is given.
+    Returns: An array; strongly typed if a dtype is given.
 
     >>> print(olympus.lax.full_like(olympus.numpy.ones(2), 7))
     [7. 7.]

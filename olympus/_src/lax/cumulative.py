@@ -208,8 +208,7 @@ def _cumulative(prim: Cumulative, operand: ArrayLike, axis: int, reverse: bool) 
 def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Cumulative sums along an axis, from its end if `reverse`.
 
-    Args:
-      axis: the axis; unlike NumPy's, the default is the first one.
+    Args: axis: the axis; unlike NumPy's, the default is the first one.
 
     >>> print(olympus.lax.cumsum(olympus.numpy.array([1, 2, 3])))
     [1 3 6]
@@ -220,8 +219,7 @@ def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Cumulative products along an axis.
 
-    Returns:
-      An array of the operand's shape and dtype; the derivative is right where factors are 0.
+    Returns: An array of the operand's shape and dtype; the derivative is right where factors are 0.
 
     >>> print(lax.cumprod(onp.array([[1, 2, 3], [4, 5, 6]]), axis=1))
     [[  1   2   6]
@@ -233,8 +231,7 @@ def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Cumulative maxima along an axis; NaN from the first NaN on.
 
-    Args:
-      operand: numbers (not bool), rank at least 1; complex ones by real, then imaginary part.
+    Args: operand: numbers (not bool), rank at least 1; complex ones by real, then imaginary part.
 
     >>> x = onp.array([1, 3, 2])
     >>> print(lax.cummax(x), lax.cummax(x, reverse=True))
@@ -246,8 +243,7 @@ def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Cumulative minima along an axis; NaN from the first NaN on.
 
-    Args:
-      operand: numbers (not bool), rank at least 1; complex ones by real, then imaginary part.
+    Args: operand: numbers (not bool), rank at least 1; complex ones by real, then imaginary part.
 
     >>> print(lax.cummin(onp.array([3., 1., float("nan"), 0.])))
     [ 3.  1. nan nan]
@@ -258,11 +254,8 @@ def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Cumulative log-sum-exp along an axis: log(cumsum(exp(operand))), without overflow.
 
-    Args:
-      operand: floats or complex numbers, rank at least 1.
-
-    Returns:
-      An array of the operand's shape and dtype; infinite elements give the limit.
+    Args: operand: floats or complex numbers, rank at least 1.
+    Returns: An array of the operand's shape and dtype; infinite elements give the limit.
 
     >>> print(lax.cumlogsumexp(onp.array([1000., 1000., -float("inf")])))
     [1000.     1000.6932 1000.6932]

@@ -340,8 +340,7 @@ add_p = elementwise("add", "stablehlo.add", NUMERIC, lambda t, z, x, y: t, lambd
 def add(x: ArrayLike, y: ArrayLike) -> Array:
     """x + y elementwise, without promotion: dtypes and shapes have to agree.
 
-    Args:
-      x, y: numeric arrays (not bool) of one dtype and shape; rank 0 and axes of size 1 are
+    Args: x, y: numeric arrays (not bool) of one dtype and shape; rank 0 and axes of size 1 are
         broadcast, a Python number takes the other's dtype.
 
     Returns:

@@ -188,9 +188,7 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: int | Sequence[int])
       fft_type: an `FftType` or its name.
       fft_lengths: an int or up to three, the sizes of the transformed axes on the side that is not
         halved: the axes of `x`, for IRFFT the result's. `()` returns `x`.
-
-    Returns:
-      An array of the shape of `x`; its last axis has n//2 + 1 terms for RFFT, n for IRFFT.
+    Returns: An array of the shape of `x`; its last axis has n//2 + 1 terms for RFFT, n for IRFFT.
 
     ValueError for sizes that do not fit the lengths, TypeError for dtypes. IRFFT ignores the
     imaginary parts of terms that are real for real series.

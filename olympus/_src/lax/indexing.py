@@ -416,10 +416,8 @@ def gather(operand: ArrayLike, start_indices: ArrayLike, dimension_numbers: Gath
         last, or "fill" if a fill value is given.
       fill_value: what "fill" reads outside of the operand; None is NaN, the lowest signed
         integer, the highest unsigned one, or True.
-
-    Returns:
-      An array of the operand's dtype: batch axes of the indices, and at `offset_dims` the axes of
-      windows that are not collapsed.
+    Returns: An array of the operand's dtype: batch axes of the indices, and at `offset_dims` the
+      axes of windows that are not collapsed.
 
     The derivative follows the value: with "clip", it is by the element that a place outside of the
     operand is moved to; with "fill" and, where the promise is broken, "promise_in_bounds", none.
@@ -832,9 +830,7 @@ def scatter_add(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
     Args:
       operand: numbers; the array is not changed.
       updates: what to add, of the operand's dtype.
-
-    Returns:
-      An array of the operand's shape and dtype. Linear in operand and updates.
+    Returns: An array of the operand's shape and dtype. Linear in operand and updates.
 
     >>> points = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> print(lax.scatter_add(onp.zeros(3), onp.array([[0], [2], [2]]), onp.ones(3), points))
@@ -850,8 +846,7 @@ def scatter_sub(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
                 unique_indices: bool = False, mode: str | GatherScatterMode | None = None) -> Array:
     """The operand with windows subtracted from it at computed places; places may repeat.
 
-    Args:
-      updates: what to subtract, of the operand's dtype.
+    Args: updates: what to subtract, of the operand's dtype.
 
     >>> points = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> print(lax.scatter_sub(onp.zeros(3), onp.array([[0], [2], [2]]), onp.ones(3), points))

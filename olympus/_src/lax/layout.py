@@ -63,9 +63,7 @@ def with_layout_constraint(x: T, layouts: PyTree) -> T:
     Args:
       x: a pytree of arrays.
       layouts: a `Layout`, or a pytree of those that is a prefix of the structure of `x`.
-
-    Returns:
-      A pytree like `x`.
+    Returns: A pytree like `x`.
 
     Within a program, the compiler copies where what computes the value, or reads it, needs another
     order. Under `vmap`, the mapped axis is the slowest. ValueError for anything but a `Layout`, and
@@ -104,9 +102,7 @@ def explicit_layout(f: Callable[..., PyTree] | None = None, /, *, in_layouts: Py
       f: a function of pytrees of arrays; without it, a decorator is returned.
       in_layouts: for each positional argument a `Layout`, None for no demand, or a prefix of its
         structure; one `Layout` for the one argument, or for all; None demands nothing.
-
-    Returns:
-      A function of the same arguments. ValueError for a layout of another number of axes.
+    Returns: A function of the same arguments. ValueError for a layout of another number of axes.
 
     >>> from olympus.experimental.layout import Layout, explicit_layout
     >>> f = explicit_layout(lambda x: x, in_layouts=Layout((1, 0)))

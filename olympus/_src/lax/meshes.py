@@ -30,8 +30,7 @@ def get_mesh() -> Mesh:
 class set_mesh:
     """Make a mesh the current one of this thread: from now on, or in a `with` block.
 
-    Args:
-      mesh: a `Mesh`, or None for no mesh.
+    Args: mesh: a `Mesh`, or None for no mesh.
 
     Specifications without a mesh belong to the current one. Arrays that are made of nothing, or of
     operands that are on no mesh, are made on it: whole on each device along explicit axes, as XLA

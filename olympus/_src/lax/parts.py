@@ -20,14 +20,14 @@ def part_types(aval: Aval) -> list[ShapedArray]:
 
 def parts_of(values: Sequence[Value]) -> list[Value]:
     """The parts of values, in a row."""
-    found: list[Value] = []
+    parts: list[Value] = []
     for x in values:
         aval = typeof(x)
         if aval.is_high:
-            found += _lowered(aval, x)
+            parts += _lowered(aval, x)
         else:
-            found.append(x)
-    return found
+            parts.append(x)
+    return parts
 
 
 def _lowered(aval: Aval, x: object) -> list[Value]:
@@ -54,8 +54,8 @@ def _lowered(aval: Aval, x: object) -> list[Value]:
 
 def raised(avals: Sequence[Aval], parts: Sequence[Value]) -> list[Value]:
     """Values of these types, of the parts of all in a row."""
-    given, values = iter(parts), []
+    remaining, values = iter(parts), []
     for aval in avals:
-        mine = [next(given) for _ in part_types(aval)]
+        mine = [next(remaining) for _ in part_types(aval)]
         values.append(aval.raise_val(*mine) if aval.is_high else mine[0])
     return values

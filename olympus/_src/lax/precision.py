@@ -32,8 +32,8 @@ class Precision(enum.Enum):
 
     @classmethod
     def _missing_(cls, value: object) -> Precision | None:
-        found = _SPELLINGS.get(value) if isinstance(value, str) else None
-        return cls.DEFAULT if value is None else found
+        member = _SPELLINGS.get(value) if isinstance(value, str) else None
+        return cls.DEFAULT if value is None else member
 
     def __repr__(self) -> str:
         return f"Precision.{self.name}"

@@ -83,11 +83,8 @@ def dce_sink(val: PyTree, *, prevent_mlir_dce: bool = False) -> None:
 def dtype(x: ArrayLike | DuckTypedArray) -> np.dtype:
     """The dtype of an array, of a Python number as an array, or of a name or type.
 
-    Args:
-      x: array, Python number, dtype, or what names one.
-
-    Returns:
-      A `numpy.dtype`, a 32-bit one for a 64-bit one where x64 is off.
+    Args: x: array, Python number, dtype, or what names one.
+    Returns: A `numpy.dtype`, a 32-bit one for a 64-bit one where x64 is off.
 
     Raises TypeError for anything else.
 
@@ -102,11 +99,8 @@ def dtype(x: ArrayLike | DuckTypedArray) -> np.dtype:
 def shape_as_value(shape: Shape) -> Array:
     """A shape as a vector of integers.
 
-    Args:
-      shape: a sequence of ints.
-
-    Returns:
-      A vector of the default integer dtype, int32 with x64 off.
+    Args: shape: a sequence of ints.
+    Returns: A vector of the default integer dtype, int32 with x64 off.
 
     >>> print(lax.shape_as_value((2, 3)))
     [2 3]
@@ -124,9 +118,7 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
     Args:
       arr: array; each axis has the size of its counterpart or 1.
       like_arr: array of at least as many axes, of any dtype.
-
-    Returns:
-      An array of the shape of `like_arr` and the dtype of `arr`.
+    Returns: An array of the shape of `like_arr` and the dtype of `arr`.
 
     Raises ValueError where sizes do not fit.
 

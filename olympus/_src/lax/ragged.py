@@ -87,19 +87,19 @@ def _check_operands(lhs: ShapedArray, rhs: ShapedArray, sizes: ShapedArray,
         raise TypeError(f"{NAME}: ragged_dot_dimension_numbers {numbers!r} given; "
                         "RaggedDotDimensionNumbers are required.")
     (lc, rc), (lb, rb) = numbers.dot_dimension_numbers
-    given = f"{NAME}: lhs {lhs}, rhs {rhs}, group_sizes {sizes}, {numbers} given"
+    head = f"{NAME}: lhs {lhs}, rhs {rhs}, group_sizes {sizes}, {numbers} given"
     ragged, group = numbers.lhs_ragged_dimensions, numbers.rhs_group_dimensions
     if len(ragged) != 1 or not 0 <= ragged[0] < lhs.ndim:
-        raise TypeError(f"{given}; exactly one ragged axis of lhs is required.")
+        raise TypeError(f"{head}; exactly one ragged axis of lhs is required.")
     free = ragged[0] not in (*lc, *lb)
     if len(group) != free:
-        raise TypeError(f"{given}; {'one group axis' if free else 'no group axis'} of rhs is "
+        raise TypeError(f"{head}; {'one group axis' if free else 'no group axis'} of rhs is "
                         f"required where the ragged axis is {'free' if free else 'not free'}.")
     if group and (group[0] in (*rc, *rb) or not 0 <= group[0] < rhs.ndim):
-        raise TypeError(f"{given}; a group axis of rhs that is neither contracting nor batch is "
+        raise TypeError(f"{head}; a group axis of rhs that is neither contracting nor batch is "
                         "required.")
     if dtypes.scalar_kind(sizes.dtype) not in "iu" or not sizes.ndim:
-        raise TypeError(f"{given}; group_sizes of an integer dtype and rank at least 1 are "
+        raise TypeError(f"{head}; group_sizes of an integer dtype and rank at least 1 are "
                         "required.")
 
 
@@ -270,19 +270,19 @@ def _cotangent_of_places(ct: Array, lhs: Transposed, rhs: Transposed, sizes: Arr
 def _cotangent_of_rows(ct: Array, lhs: Transposed, rhs: Transposed, sizes: Array, roles: Roles,
                        **params: Hashable) -> Array:
     """The cotangent of lhs or rhs where the ragged axis is contracted."""
-    wanted, other, given = (0, 1, rhs) if type(lhs) is Linear else (1, 0, lhs)
-    assert type(given) is not Linear
+    wanted, other, known = (0, 1, rhs) if type(lhs) is Linear else (1, 0, lhs)
+    assert type(known) is not Linear
     contracting, batch, free = [axes[other] for axes in roles[:3]]
     # Contracted axes as they are paired, so that group sizes find those before the ragged one.
-    given = transpose(given, (*batch, *contracting, *free))
+    known = transpose(known, (*batch, *contracting, *free))
     first = len(batch)
-    places = tuple(range(first + len(contracting), typeof(given).ndim))
+    places = tuple(range(first + len(contracting), typeof(known).ndim))
     paired = tuple(range(first))
     # The free axes of `given` in ct, behind the groups, the batch axes, and the free axes of lhs.
     behind = 1 + first + (len(roles.free[0]) if other else 0)
     summed = tuple(range(behind, behind + len(free)))
     ragged = first + roles.contracting[0].index(roles.ragged)
-    out = ragged_dot_p.bind(given, ct, sizes, ragged_dot_dimension_numbers=_ragged_numbers(
+    out = ragged_dot_p.bind(known, ct, sizes, ragged_dot_dimension_numbers=_ragged_numbers(
         (places, summed), (paired, tuple([1 + i for i in paired])), ragged, 0), **params)
     return _put_back(out, (*roles.batch[wanted], *roles.contracting[wanted], *roles.free[wanted]))
 
@@ -314,10 +314,10 @@ def _map_groups(axis: Axis, args: Sequence[Array], dims: Sequence[int | None],
         missing = len(outer) + 1 - (typeof(sizes).ndim - (ds is not None))
         if missing:
             last = typeof(sizes).ndim - 1
-            kept = (0,) if ds is not None else ()
-            sizes = broadcast_in_dim(sizes, (*[axis.size for _ in kept], *outer,
+            batch_axes = (0,) if ds is not None else ()
+            sizes = broadcast_in_dim(sizes, (*[axis.size for _ in batch_axes], *outer,
                                              typeof(sizes).shape[last]),
-                                     (*kept, len(kept) + len(outer)))
+                                     (*batch_axes, len(batch_axes) + len(outer)))
         if ds is None and dx is not None and dy is not None:
             sizes = to_front(axis, sizes, None)
         elif ds is not None and dy is None:                 # a free axis, behind the batch axes
@@ -484,9 +484,7 @@ def ragged_dot_general(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike,
       precision, preferred_element_type, out_sharding: as of `dot_general`.
       group_offset: integer, of shape () or (1,): rhs has only the groups from there on, as many
         as its group axis has entries; rows of other groups give 0. Only where the axis is free.
-
-    Returns:
-      An array of the shape above, of the operands' dtype or of `preferred_element_type`.
+    Returns: An array of the shape above, of the operands' dtype or of `preferred_element_type`.
 
     Raises TypeError where axes, shapes or dtypes do not fit.
 
@@ -552,9 +550,7 @@ def ragged_dot(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike,
       rhs: [g, k, n] numbers, a matrix per group.
       group_sizes: [g] integers, whose sum is at most m.
       precision, preferred_element_type, group_offset, out_sharding: as of `ragged_dot_general`.
-
-    Returns:
-      [m, n] of the operands' dtype, or of `preferred_element_type`.
+    Returns: [m, n] of the operands' dtype, or of `preferred_element_type`.
 
     >>> matrices = onp.stack([onp.eye(2), 10 * onp.eye(2)])
     >>> print(lax.ragged_dot(onp.ones((3, 2)), matrices, onp.array([2, 1])))

@@ -253,12 +253,12 @@ class Extremum(Reduction):
             ) -> tuple[Array, Tangent]:
         (x,), (t,) = primals, tangents
         out, aval = self.bind(x, axes=axes), typeof(x)
-        kept = tuple([d for d in range(aval.ndim) if d not in axes])
+        other_axes = tuple([d for d in range(aval.ndim) if d not in axes])
         tangent = typeof(t)
         missing = ne(out, out)       # every element counts where one is NaN, for NaN
-        extreme = broadcast_in_dim(out, aval.shape, kept)
+        extreme = broadcast_in_dim(out, aval.shape, other_axes)
         if dtypes.is_complex(aval.dtype):
-            at = bitwise_or(eq(x, extreme), broadcast_in_dim(missing, aval.shape, kept))
+            at = bitwise_or(eq(x, extreme), broadcast_in_dim(missing, aval.shape, other_axes))
         else:
             at = bitwise_not(self.before(x, extreme))       # nothing is before a NaN
         counted = convert_element_type_p.bind(at, new_dtype=tangent.dtype, sharding=None,
@@ -291,9 +291,9 @@ class Product(Reduction):
 def _reduced_first(x: Array, axes: Dims) -> Array:
     """The reduced axes as one, at the front."""
     shape = typeof(x).shape
-    kept = tuple([d for d in range(len(shape)) if d not in axes])
-    moved = transpose(x, (*axes, *kept))
-    return reshape(moved, (prod([shape[a] for a in axes]), *[shape[d] for d in kept]))
+    other_axes = tuple([d for d in range(len(shape)) if d not in axes])
+    moved = transpose(x, (*axes, *other_axes))
+    return reshape(moved, (prod([shape[a] for a in axes]), *[shape[d] for d in other_axes]))
 
 
 def _split_in_half(x: Array, half: int, fill: int) -> tuple[Array, Array]:
@@ -401,11 +401,8 @@ def reduce_max(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Shardin
 
     Complex numbers are ordered by real, then imaginary part.
 
-    Args:
-      operand: array of any dtype with an order, bool included.
-
-    Returns:
-      An array of the operand's dtype. Equal maxima share the derivative equally.
+    Args: operand: array of any dtype with an order, bool included.
+    Returns: An array of the operand's dtype. Equal maxima share the derivative equally.
 
     >>> x = onp.array([[1., 5.], [5., 2.]])
     >>> print(lax.reduce_max(x, (0,)))
@@ -423,11 +420,8 @@ def reduce_min(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Shardin
 
     Complex numbers are ordered by real, then imaginary part.
 
-    Args:
-      operand: array of any dtype with an order, bool included.
-
-    Returns:
-      An array of the operand's dtype. Equal minima share the derivative equally.
+    Args: operand: array of any dtype with an order, bool included.
+    Returns: An array of the operand's dtype. Equal minima share the derivative equally.
 
     >>> print(lax.reduce_min(onp.array([[1., 5.], [5., float("nan")]]), (1,)))
     [ 1. nan]
@@ -438,12 +432,9 @@ def reduce_min(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Shardin
 def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The product of the elements along axes.
 
-    Args:
-      operand: numbers (not bool).
-
-    Returns:
-      An array of the operand's dtype, 1 where there are no elements; integers wrap around. The
-      derivative is right where factors are 0.
+    Args: operand: numbers (not bool).
+    Returns: An array of the operand's dtype, 1 where there are no elements; integers wrap around.
+      The derivative is right where factors are 0.
 
     >>> x = onp.array([2., 0., 3.])
     >>> print(olympus.grad(lambda x: lax.reduce_prod(x, (0,)))(x))
@@ -455,8 +446,7 @@ def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
 def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The bitwise (of booleans logical) and of the elements along axes.
 
-    Returns:
-      An array of the operand's dtype; all bits set, or True, where there are no elements.
+    Returns: An array of the operand's dtype; all bits set, or True, where there are no elements.
 
     >>> print(lax.reduce_and(onp.array([[True, False], [True, True]]), (0,)))
     [ True False]
@@ -467,8 +457,7 @@ def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
 def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The bitwise (of booleans logical) or of the elements along axes.
 
-    Returns:
-      An array of the operand's dtype; 0, or False, where there are no elements.
+    Returns: An array of the operand's dtype; 0, or False, where there are no elements.
 
     >>> print(lax.reduce_or(onp.array([[1, 2], [4, 8]]), (1,)))
     [ 3 12]
@@ -479,8 +468,7 @@ def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
 def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The bitwise exclusive or of the elements along axes; of booleans, whether an odd number hold.
 
-    Returns:
-      An array of the operand's dtype; 0, or False, where there are no elements.
+    Returns: An array of the operand's dtype; 0, or False, where there are no elements.
 
     >>> print(lax.reduce_xor(onp.array([[True, True, True], [True, True, False]]), (1,)))
     [ True False]
@@ -497,11 +485,8 @@ def _arg_reduce(prim: ArgExtremum, operand: ArrayLike, axis: int, index_dtype: D
 def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """The index of the largest element along an axis: of the first NaN if any, else the first.
 
-    Args:
-      operand: array of a real dtype.
-
-    Returns:
-      An array of `index_dtype`, without the axis. It has no derivative.
+    Args: operand: array of a real dtype.
+    Returns: An array of `index_dtype`, without the axis. It has no derivative.
 
     >>> print(olympus.lax.argmax(olympus.numpy.array([1, 3, 3]), 0, "int32"))
     1

@@ -164,9 +164,7 @@ def rng_bit_generator(key: ArrayLike, shape: int | Shape, dtype: DTypeLike | Non
       algorithm: a `RandomAlgorithm` or its name. The two that are named give the same bits
         everywhere; the default is free to differ between platforms.
       out_sharding: where the bits are; see `with_sharding_constraint`.
-
-    Returns:
-      (new key, bits). Under vmap over keys each element's bits come from its own key.
+    Returns: (new key, bits). Under vmap over keys each element's bits come from its own key.
 
     >>> key, bits = olympus.lax.rng_bit_generator(onp.arange(4, dtype="uint32"), (2,))
     >>> bits.shape, bits.dtype
@@ -202,9 +200,7 @@ def rng_uniform(a: ArrayLike, b: ArrayLike, shape: int | Shape) -> Array:
       a, b: scalars of one dtype: a floating one of 16 bits or more, or int32, int64, uint32,
         uint64.
       shape: of the result.
-
-    Returns:
-      An array of that shape and their dtype.
+    Returns: An array of that shape and their dtype.
 
     Prefer `olympus.random.uniform`, which is a function of a key. Not differentiable.
 

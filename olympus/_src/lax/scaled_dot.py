@@ -37,15 +37,15 @@ def _times_scales(x: ArrayLike, scale: ArrayLike | None,
     x = convert_element_type(x, BFLOAT16)
     if scale is None:
         return x
-    given = typeof(scale)
-    fits = given.ndim == aval.ndim and all(
+    scales = typeof(scale)
+    fits = scales.ndim == aval.ndim and all(
         definitely_equal(n, m) or (d in contracting and m and definitely_equal(mod(n, m), 0))
-        for d, (n, m) in enumerate(zip(aval.shape, given.shape, strict=True)))
-    if not fits or not dtypes.is_floating(given.dtype):
-        raise TypeError(f"scaled_dot: operand {aval}, scale {given}, contracting axes "
+        for d, (n, m) in enumerate(zip(aval.shape, scales.shape, strict=True)))
+    if not fits or not dtypes.is_floating(scales.dtype):
+        raise TypeError(f"scaled_dot: operand {aval}, scale {scales}, contracting axes "
                         f"{contracting} given; a floating scale of the operand's rank is required, "
                         "whose sizes are the operand's or, on contracting axes, divide them.")
-    blocks = [k for n, m in zip(aval.shape, given.shape, strict=True)
+    blocks = [k for n, m in zip(aval.shape, scales.shape, strict=True)
               for k in (m, floor_div(n, m) if m else 1)]
     pairs = broadcast_in_dim(convert_element_type(scale, BFLOAT16), blocks,
                              tuple(range(0, 2 * aval.ndim, 2)))
@@ -64,9 +64,7 @@ def scaled_dot(lhs: ArrayLike, rhs: ArrayLike, *, lhs_scale: ArrayLike | None = 
         contracting axes, where a divisor of its size is the number of blocks. None is 1.
       dimension_numbers: as of `dot_general`; None is products of matrices with leading batch axes.
       preferred_element_type: dtype of the result; None is bfloat16.
-
-    Returns:
-      An array shaped as of `dot_general`.
+    Returns: An array shaped as of `dot_general`.
 
     Raises TypeError where shapes do not fit.
 

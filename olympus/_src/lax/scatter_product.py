@@ -122,9 +122,7 @@ def scatter_mul(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
       scatter_indices: integers, shape [batch..., k]: each vector along the last axis is a place.
       updates: the factors, of the operand's dtype.
       dimension_numbers, indices_are_sorted, unique_indices, mode: as of `scatter`.
-
-    Returns:
-      An array of the operand's shape and dtype.
+    Returns: An array of the operand's shape and dtype.
 
     >>> points = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> print(lax.scatter_mul(onp.array([1, 5]), onp.array([[1], [1]]), onp.array([2, 3]), points))

@@ -297,8 +297,8 @@ class ReduceSum(Structural):
 
     def transpose(self, ct: Array, x: Linear, *, axes: Dims, out_sharding: ShardingLike
                   ) -> list[Array | None]:
-        kept = tuple(i for i in range(x.aval.ndim) if i not in axes)
-        return [broadcast_in_dim(ct, x.aval.shape, kept)]
+        other_axes = tuple(i for i in range(x.aval.ndim) if i not in axes)
+        return [broadcast_in_dim(ct, x.aval.shape, other_axes)]
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int], *, axes: Dims,
              out_sharding: ShardingLike) -> tuple[Array, int | None]:
@@ -336,9 +336,7 @@ def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Shardin
       operand: array of any dtype, shape [...].
       sizes: sizes of the new axes.
       out_sharding: where the result is; see `with_sharding_constraint`.
-
-    Returns:
-      An array of shape [*sizes, ...].
+    Returns: An array of shape [*sizes, ...].
 
     >>> print(olympus.lax.broadcast(olympus.numpy.arange(2), (3,)))
     [[0 1]
@@ -361,9 +359,7 @@ def broadcast_in_dim(operand: ArrayLike, shape: Shape, broadcast_dimensions: Seq
       broadcast_dimensions: per operand axis its result axis, each once; in any order, which
         permutes the operand's axes.
       out_sharding: where the result is; see `with_sharding_constraint`.
-
-    Returns:
-      An array of `shape` and the operand's dtype.
+    Returns: An array of `shape` and the operand's dtype.
 
     Raises TypeError where the operand does not fit.
 
@@ -390,9 +386,7 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     Args:
       x: array of at most that rank.
       rank: how many axes, at most 64.
-
-    Returns:
-      An array of shape (1, ..., 1, *x.shape); ValueError where x has more axes already.
+    Returns: An array of shape (1, ..., 1, *x.shape); ValueError where x has more axes already.
 
     >>> olympus.lax.broadcast_to_rank(olympus.numpy.ones((2, 3)), 4).shape
     (1, 1, 2, 3)
@@ -443,9 +437,7 @@ def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
     Args:
       operand: array.
       permutation: each of its axes once; unlike `numpy.transpose` negative ones are refused.
-
-    Returns:
-      An array of the operand's rank and dtype.
+    Returns: An array of the operand's rank and dtype.
 
     Raises TypeError unless each axis is named once.
 
@@ -469,9 +461,7 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     Args:
       array: array.
       dimensions: the axes to drop.
-
-    Returns:
-      An array with the same elements.
+    Returns: An array with the same elements.
 
     Raises ValueError for an axis that is out of bounds, named twice or not of size 1.
 
@@ -488,9 +478,7 @@ def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     Args:
       array: array.
       dimensions: where the result has the new axes.
-
-    Returns:
-      An array with the same elements.
+    Returns: An array with the same elements.
 
     >>> olympus.lax.expand_dims(olympus.numpy.ones((2, 3)), (0, -1)).shape
     (1, 2, 3, 1)
@@ -500,9 +488,9 @@ def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
         return array
     new = canonical_axes(dims, len(shape) + len(dims), "expand_dims")
     sizes = iter(shape)
-    kept = tuple([i for i in range(len(shape) + len(new)) if i not in new])
+    old = tuple([i for i in range(len(shape) + len(new)) if i not in new])
     result = tuple([1 if i in new else next(sizes) for i in range(len(shape) + len(new))])
-    return broadcast_in_dim_p.bind(array, shape=result, broadcast_dimensions=kept, sharding=None)
+    return broadcast_in_dim_p.bind(array, shape=result, broadcast_dimensions=old, sharding=None)
 
 
 def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
@@ -512,9 +500,7 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
       operand: array.
       start_dimension: the first axis to merge; may be negative.
       stop_dimension: the axis after the last one to merge; may be negative; None is the end.
-
-    Returns:
-      An array with the same elements in row-major order.
+    Returns: An array with the same elements in row-major order.
 
     >>> print(olympus.lax.collapse(olympus.numpy.arange(8).reshape(2, 2, 2), 1, 3))
     [[0 1 2 3]
@@ -549,10 +535,8 @@ def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
     Args:
       operand: array.
       dimensions: the axes; none leaves the array as it is.
-
-    Returns:
-      An array of the operand's shape and dtype. ValueError for an axis that is out of bounds or
-      named twice.
+    Returns: An array of the operand's shape and dtype. ValueError for an axis that is out of bounds
+      or named twice.
 
     >>> print(lax.rev(onp.array([[1, 2], [3, 4]]), (1,)))
     [[2 1]
@@ -568,9 +552,7 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
     Args:
       operand: array.
       reps: one int >= 0 per axis; unlike `numpy.tile`, neither more nor fewer.
-
-    Returns:
-      An array of the operand's dtype, of sizes operand.shape[i] * reps[i].
+    Returns: An array of the operand's dtype, of sizes operand.shape[i] * reps[i].
 
     >>> print(lax.tile(onp.array([[1, 2]]), (2, 2)))
     [[1 2 1 2]
@@ -590,9 +572,7 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Shardin
       operand: array of a numeric dtype; the sum has the same dtype.
       axes: axes to sum over; the result lacks them.
       out_sharding: where the result is; see `with_sharding_constraint`.
-
-    Returns:
-      An array of the operand's dtype, 0 where there are no elements; integers wrap around.
+    Returns: An array of the operand's dtype, 0 where there are no elements; integers wrap around.
 
     Raises TypeError for bool, ValueError for an axis out of bounds or named twice.
 
@@ -619,9 +599,9 @@ def broadcast_scalar(x: ArrayLike, shape: tuple[int, ...], space: Space) -> Arra
 def broadcast_axis(x: ArrayLike, size: int, dim: int) -> Array:
     """`x` repeated `size` times along a new axis at `dim`."""
     shape = typeof(x).shape
-    kept = tuple(i for i in range(len(shape) + 1) if i != dim)
+    other_axes = tuple(i for i in range(len(shape) + 1) if i != dim)
     return broadcast_in_dim_p.bind(x, shape=(*shape[:dim], size, *shape[dim:]), sharding=None,
-                                   broadcast_dimensions=kept)
+                                   broadcast_dimensions=other_axes)
 
 
 def move_axis(x: ArrayLike, src: Any, dst: int) -> Any:

@@ -56,11 +56,8 @@ shard_alike_p = ShardAlike("shard_alike")
 def shard_alike(x: T, y: T) -> tuple[T, T]:
     """Two pytrees of arrays whose leaves XLA spreads over devices in the same way, pair by pair.
 
-    Args:
-      x, y: pytrees of arrays, of one structure, with leaves of the same shapes.
-
-    Returns:
-      (x, y). Cotangents are spread alike, too.
+    Args: x, y: pytrees of arrays, of one structure, with leaves of the same shapes.
+    Returns: (x, y). Cotangents are spread alike, too.
 
     ValueError where structures or shapes differ.
 

@@ -245,9 +245,7 @@ def with_sharding_constraint(x: T, shardings: PyTree) -> T:
         around, a single-device sharding, a `Format`, None for no demand, or a pytree of those that
         is a prefix
         of the structure of `x`. Entries `PartitionSpec.UNCONSTRAINED` leave an axis to XLA.
-
-    Returns:
-      A pytree like `x`.
+    Returns: A pytree like `x`.
 
     The program runs on the devices that its constraints name, arguments that are committed
     elsewhere are refused. Derivatives are spread as the values are; under `vmap` the mapped axis is
@@ -319,9 +317,7 @@ def reshard(xs: T, out_shardings: PyTree) -> T:
       out_shardings: a `NamedSharding`, a `PartitionSpec` of axes of the ambient mesh
         (`olympus.set_mesh`, `use_abstract_mesh`), or a pytree of those that is a prefix of the
         structure of `xs`.
-
-    Returns:
-      A pytree like `xs`.
+    Returns: A pytree like `xs`.
 
     Cotangents go back to where the values were. ValueError for a specification without a mesh, for
     one of axes that are not explicit, and where an array's shape does not fit.
@@ -456,9 +452,7 @@ def auto_axes(f: Callable[..., PyTree] | None = None, /, *,
       axes: names of axes; all if None.
       out_sharding: where results are, as `reshard` takes it; if None, it is an argument of the
         function that is returned, by this name.
-
-    Returns:
-      A function with the same arguments, or a decorator.
+    Returns: A function with the same arguments, or a decorator.
 
     >>> from olympus.sharding import AxisType, PartitionSpec as P, auto_axes
     >>> mesh = olympus.make_mesh((1,), ("x",), (AxisType.Explicit,))

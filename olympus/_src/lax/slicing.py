@@ -164,11 +164,8 @@ def slice_in_dim(operand: ArrayLike, start_index: int | None, limit_index: int |
 def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """operand[index] on one axis, with a static index.
 
-    Args:
-      index: a Python int; a negative one counts from the end.
-
-    Returns:
-      An array of the operand's dtype. IndexError for an index out of bounds.
+    Args: index: a Python int; a negative one counts from the end.
+    Returns: An array of the operand's dtype. IndexError for an index out of bounds.
 
     >>> x = onp.array([[1, 2], [3, 4]])
     >>> print(lax.index_in_dim(x, 1, axis=1, keepdims=False))
@@ -336,16 +333,16 @@ class Concatenate(Physical):
 
     def infer(self, first: ShapedArray, *others: ShapedArray, dimension: int) -> ShapedArray:
         avals = (first, *others)
-        given = ", ".join(map(str, avals))
+        shown = ", ".join(map(str, avals))
         if not 0 <= dimension < first.ndim:
-            raise ValueError(f"concatenate: operands {given}, dimension {dimension} given; an axis "
+            raise ValueError(f"concatenate: operands {shown}, dimension {dimension} given; an axis "
                              "of the operands is required.")
         if any(a.dtype != first.dtype for a in avals):
-            raise TypeError(f"concatenate: operands {given} given; one dtype is required; convert "
+            raise TypeError(f"concatenate: operands {shown} given; one dtype is required; convert "
                             "them with astype.")
         rest = inserted_out(first.shape, dimension)
         if any(a.ndim != first.ndim or inserted_out(a.shape, dimension) != rest for a in avals):
-            raise TypeError(f"concatenate: operands {given}, dimension {dimension} given; equal "
+            raise TypeError(f"concatenate: operands {shown}, dimension {dimension} given; equal "
                             "sizes are required on the other axes; pad or reshape one.")
         size = sum(a.shape[dimension] for a in avals)
         shape = (*first.shape[:dimension], size, *first.shape[dimension + 1:])
@@ -441,9 +438,7 @@ def concatenate(operands: Sequence[ArrayLike], dimension: int) -> Array:
     Args:
       operands: arrays of one dtype, equal in size on every other axis; at least one.
       dimension: the axis to join.
-
-    Returns:
-      An array of their dtype; its size along `dimension` is the sum of theirs.
+    Returns: An array of their dtype; its size along `dimension` is the sum of theirs.
 
     Raises ValueError for no operands or an axis out of bounds, TypeError where they do not fit.
 
@@ -462,8 +457,7 @@ def concatenate(operands: Sequence[ArrayLike], dimension: int) -> Array:
 def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array]:
     """Cut an array into consecutive pieces of the given sizes along an axis.
 
-    Args:
-      sizes: the pieces' sizes along the axis, in order; 0 is allowed.
+    Args: sizes: the pieces' sizes along the axis, in order; 0 is allowed.
 
     Raises ValueError unless the sizes sum to the axis's size.
 
@@ -682,9 +676,9 @@ def _start_indices(name: str, operand: ArrayLike, indices: Any, negative: bool |
 
 def _start_index(index: ArrayLike, size: int, dtype: DType, wrap: bool) -> Any:
     if is_literal(index):
-        given: Any = getattr(index, "raw", index)
+        number: Any = getattr(index, "raw", index)
         limits = dtypes.iinfo(dtype)
-        value: Any = given if isinstance(given, SymbolicDim) else int(given)
+        value: Any = number if isinstance(number, SymbolicDim) else int(number)
         at: Any = value + size if wrap and known_less(value, 0) else value
         if isinstance(at, SymbolicDim):
             return literal(at, dtype)
@@ -706,9 +700,7 @@ def dynamic_slice(operand: ArrayLike, start_indices: ArrayLike | Sequence[ArrayL
     Args:
       start_indices: one integer scalar per axis, each of any integer dtype, or a vector of them.
       slice_sizes: the window's size along each axis.
-
-    Returns:
-      An array of shape `slice_sizes` and the operand's dtype.
+    Returns: An array of shape `slice_sizes` and the operand's dtype.
 
     A window that would reach outside of the array is moved inside. Raises TypeError where numbers,
     sizes or dtypes do not fit.
@@ -735,9 +727,7 @@ def dynamic_slice_in_dim(operand: ArrayLike, start_index: ArrayLike, slice_size:
       start_index: integer scalar, may be traced; moved so that the window is inside of the array.
       slice_size: the window's size, static.
       allow_negative_indices: whether a negative start counts from the end.
-
-    Returns:
-      An array of the operand's dtype, with `slice_size` entries along the axis.
+    Returns: An array of the operand's dtype, with `slice_size` entries along the axis.
 
     >>> x = onp.arange(6)
     >>> print(lax.dynamic_slice_in_dim(x, 4, 3), lax.dynamic_slice_in_dim(x, -4, 2))
@@ -754,11 +744,8 @@ def dynamic_index_in_dim(operand: ArrayLike, index: ArrayLike, axis: int = 0, ke
                          *, allow_negative_indices: bool = True) -> Array:
     """operand[index] on one axis, at a computed index.
 
-    Args:
-      allow_negative_indices: whether a negative index counts from the end.
-
-    Returns:
-      An array of the operand's dtype, with its other axes.
+    Args: allow_negative_indices: whether a negative index counts from the end.
+    Returns: An array of the operand's dtype, with its other axes.
 
     >>> x = onp.array([[1, 2], [3, 4], [5, 6]])
     >>> print(lax.dynamic_index_in_dim(x, -1), lax.dynamic_index_in_dim(x, 9, keepdims=False))
@@ -777,9 +764,7 @@ def dynamic_update_slice(operand: ArrayLike, update: ArrayLike,
     Args:
       update: array of the operand's dtype and rank, on no axis larger.
       start_indices: one integer scalar per axis, or a vector of them.
-
-    Returns:
-      An array of the operand's shape and dtype.
+    Returns: An array of the operand's shape and dtype.
 
     A window that would reach outside of the array is moved inside. Raises TypeError where numbers,
     sizes or dtypes do not fit.
@@ -800,9 +785,7 @@ def dynamic_update_slice_in_dim(operand: ArrayLike, update: ArrayLike, start_ind
       update: array of its dtype and rank; along other axes it starts at 0.
       start_index: integer scalar, may be traced; moved so that the window is inside of the array.
       allow_negative_indices: whether a negative start counts from the end.
-
-    Returns:
-      An array of the operand's shape and dtype.
+    Returns: An array of the operand's shape and dtype.
 
     >>> print(lax.dynamic_update_slice_in_dim(onp.zeros(5), onp.ones(2), 9, 0))
     [0. 0. 0. 1. 1.]
@@ -828,9 +811,9 @@ def dynamic_update_index_in_dim(operand: ArrayLike, update: ArrayLike, index: Ar
     """
     shape = typeof(operand).shape
     axis = canonical_axis(axis, len(shape), "dynamic_update_index_in_dim")
-    given = typeof(update).shape
-    if len(given) != len(shape):
-        update = reshape(update, (*given[:axis], 1, *given[axis:]))
+    part = typeof(update).shape
+    if len(part) != len(shape):
+        update = reshape(update, (*part[:axis], 1, *part[axis:]))
     return dynamic_update_slice_in_dim(operand, update, index, axis,
                                        allow_negative_indices=allow_negative_indices)
 
@@ -842,9 +825,7 @@ def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -
       src: array.
       idxs: integer vectors of one length n, one per axis.
       axes: the axes that they index.
-
-    Returns:
-      An array of shape [n, remaining axes of src ...].
+    Returns: An array of shape [n, remaining axes of src ...].
 
     >>> x = onp.array([[1, 2], [3, 4]])
     >>> print(lax.index_take(x, (onp.array([0, 1, -1]), onp.array([1, 0, 0])), (0, 1)))

@@ -402,8 +402,8 @@ class Ranked(Primitive):
         axis = typeof(x).ndim - 1
         order = sort((x, broadcasted_iota(INT32, typeof(x).shape, axis)), axis)[1]
         places = [take_along(order, at, axis) for at in _with_next(x, ranks)]
-        outs, found = [[take_along(v, at, axis) for at in places] for v in (x, tangents[0])]
-        return outs, [*found]
+        outs, slopes = [[take_along(v, at, axis) for at in places] for v in (x, tangents[0])]
+        return outs, [*slopes]
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None]
              ) -> tuple[list[Array], list[int | None]]:
@@ -568,9 +568,7 @@ def sort(operand: ArrayLike | Sequence[ArrayLike], dimension: int = -1, is_stabl
       dimension: the axis to sort along.
       is_stable: whether equal elements keep their order.
       num_keys: how many of the arrays are compared, the first one first.
-
-    Returns:
-      The sorted array, or a tuple of them.
+    Returns: The sorted array, or a tuple of them.
 
     Raises TypeError for unequal shapes, ValueError for an axis or num_keys out of bounds.
 
@@ -596,9 +594,7 @@ def sort_key_val(keys: ArrayLike, values: ArrayLike, dimension: int = -1,
       values: array of its shape, of any dtype.
       dimension: the axis.
       is_stable: whether the values of equal keys keep their order.
-
-    Returns:
-      (keys, values), sorted.
+    Returns: (keys, values), sorted.
 
     >>> keys, values = lax.sort_key_val(onp.array([3, 1, 2]), onp.array([10, 20, 30]))
     >>> print(keys, values)
@@ -617,9 +613,7 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True
       k: how many; at most the axis's size.
       axis: the axis to search.
       is_stable: whether the lower index comes first among equals; it does in either case.
-
-    Returns:
-      [values, indices], the indices int32. NaN counts as largest, -0.0 as less than 0.0.
+    Returns: [values, indices], the indices int32. NaN counts as largest, -0.0 as less than 0.0.
 
     >>> values, indices = olympus.lax.top_k(olympus.numpy.array([1, 3, 2]), 2)
     >>> print(values, indices)

@@ -95,9 +95,7 @@ def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
     Args:
       operands: at least one array.
       axis: the new axis of the result.
-
-    Returns:
-      An array of one axis more.
+    Returns: An array of one axis more.
 
     >>> print(lax.stack([onp.zeros(3), onp.ones(3)], axis=1))
     [[0. 1.]
@@ -116,9 +114,7 @@ def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
     Args:
       x: array of rank at least 1.
       axis: the axis to take apart.
-
-    Returns:
-      A tuple of arrays, as many as the axis has entries.
+    Returns: A tuple of arrays, as many as the axis has entries.
 
     Raises ValueError for a scalar, or an axis out of bounds.
 

@@ -144,11 +144,8 @@ pow_p = Pow("pow", "stablehlo.power", INEXACT, [_pow_base, _pow_exponent], pace=
 def sqrt(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
     """The square root; NaN of negative floats.
 
-    Args:
-      x: floats or complex numbers, any shape; complex roots have a real part >= 0.
-
-    Returns:
-      An array of the shape and dtype of x. The derivative at 0 is infinite.
+    Args: x: floats or complex numbers, any shape; complex roots have a real part >= 0.
+    Returns: An array of the shape and dtype of x. The derivative at 0 is infinite.
 
     >>> print(lax.sqrt(onp.array([4., -1.])), lax.sqrt(-4 + 0j))
     [ 2. nan] 2j
@@ -159,8 +156,7 @@ def sqrt(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
 def rsqrt(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
     """1 / sqrt(x): inf at 0, NaN of negative floats.
 
-    Returns:
-      An array of the shape and dtype of x. The derivative is -rsqrt(x) / 2x.
+    Returns: An array of the shape and dtype of x. The derivative is -rsqrt(x) / 2x.
 
     >>> print(lax.rsqrt(onp.array([4., 0., -1.])))
     [0.5 inf nan]
@@ -171,11 +167,8 @@ def rsqrt(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
 def cbrt(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
     """The real cube root of each element, negative where x is.
 
-    Args:
-      x: floats, any shape; not complex.
-
-    Returns:
-      An array of the shape and dtype of x. The derivative at 0 is infinite.
+    Args: x: floats, any shape; not complex.
+    Returns: An array of the shape and dtype of x. The derivative at 0 is infinite.
 
     >>> print(lax.cbrt(onp.array([27., -8.])))
     [ 3. -2.]
@@ -188,12 +181,9 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
 
     NaN for negative floats to non-integral powers.
 
-    Args:
-      y: the exponent, of the same shape or one of them of rank 0. The derivative in a floating y at
-        x = 0 is 0.
-
-    Returns:
-      An array of that shape, of the dtype of x.
+    Args: y: the exponent, of the same shape or one of them of rank 0. The derivative in a floating
+        y at x = 0 is 0.
+    Returns: An array of that shape, of the dtype of x.
 
     >>> olympus.grad(olympus.lax.pow)(0., 2)
     Array(0., dtype=float32, weak_type=True)
@@ -340,9 +330,7 @@ def exp2(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
 
     Args:
       accuracy: an `AccuracyMode` or a `Tolerance`, then of the exponential that it is computed by.
-
-    Returns:
-      An array of the shape and dtype of x. The derivative is log(2) 2ˣ.
+    Returns: An array of the shape and dtype of x. The derivative is log(2) 2ˣ.
 
     >>> print(lax.exp2(onp.array([3., 0.5, -1.])))
     [8.        1.4142135 0.5      ]
@@ -353,8 +341,7 @@ def exp2(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
 def expm1(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
     """eˣ - 1, which keeps its digits near 0, where eˣ rounds to 1.
 
-    Returns:
-      An array of the shape and dtype of x; `log1p` is the inverse.
+    Returns: An array of the shape and dtype of x; `log1p` is the inverse.
 
     >>> print(lax.expm1(1e-10), lax.exp(1e-10) - 1)
     1e-10 0.0
@@ -365,12 +352,9 @@ def expm1(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
 def log(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
     """The natural logarithm; -inf of 0, NaN of negative floats.
 
-    Args:
-      x: floats or complex numbers, any shape; of complex ones the principal value is taken, whose
-        imaginary part is in [-π, π].
-
-    Returns:
-      An array of the shape and dtype of x. The derivative is 1 / x.
+    Args: x: floats or complex numbers, any shape; of complex ones the principal value is taken,
+        whose imaginary part is in [-π, π].
+    Returns: An array of the shape and dtype of x. The derivative is 1 / x.
 
     >>> print(lax.log(onp.array([1., 0., -1.])), lax.log(-1 + 0j))
     [  0. -inf  nan] 3.1415927j
@@ -383,9 +367,7 @@ def log2(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
 
     Args:
       accuracy: an `AccuracyMode` or a `Tolerance`, then of the logarithm that it is computed by.
-
-    Returns:
-      An array of the shape and dtype of x. The derivative is 1 / (x log 2).
+    Returns: An array of the shape and dtype of x. The derivative is 1 / (x log 2).
 
     >>> print(lax.log2(onp.array([8., 0.5, 0.])))
     [  3.  -1. -inf]
@@ -401,11 +383,8 @@ def log10(x: ArrayLike) -> Array:
 def log1p(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
     """log(1 + x), which keeps its digits near 0, where 1 + x rounds to 1.
 
-    Args:
-      x: floats or complex numbers, any shape; -inf at -1, NaN of floats below.
-
-    Returns:
-      An array of the shape and dtype of x; `expm1` is the inverse.
+    Args: x: floats or complex numbers, any shape; -inf at -1, NaN of floats below.
+    Returns: An array of the shape and dtype of x; `expm1` is the inverse.
 
     >>> print(lax.log1p(1e-10), lax.log(1 + 1e-10))
     1e-10 0.0
@@ -416,8 +395,7 @@ def log1p(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
 def logistic(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
     """The sigmoid 1 / (1 + e⁻ˣ), without overflow at either end.
 
-    Returns:
-      An array of the shape and dtype of x, in [0, 1] of floats. The derivative is y (1 - y).
+    Returns: An array of the shape and dtype of x, in [0, 1] of floats. The derivative is y (1 - y).
 
     >>> print(lax.logistic(onp.array([0., -200., 200.])))
     [0.5 0.  1. ]
@@ -487,14 +465,14 @@ class Atan2(Elementwise):
         digits, of = _PARTS[dtype]
         most = math.frexp(float(dtypes.finfo(dtype).max))[1] - 1
         power, least_power, normal = most - 1 + digits, digits + 1, 1 << digits
-        given = [bitcast_convert_type_p.bind(v, new_dtype=of) for v in (y, x)]
-        sizes = [bitwise_and(v, int(np.iinfo(of).max)) for v in given]
+        bits = [bitcast_convert_type_p.bind(v, new_dtype=of) for v in (y, x)]
+        sizes = [bitwise_and(v, int(np.iinfo(of).max)) for v in bits]
         subnormal = lt(arithmetic.min(*sizes), normal)
         larger = arithmetic.max(*sizes)
         small = lt(larger, 2 * most - power << digits)
         added = add(mul(in_dtype(small, of), power - least_power << digits), least_power << digits)
-        found = []
-        for v, i, size in zip((y, x), given, sizes, strict=True):
+        results = []
+        for v, i, size in zip((y, x), bits, sizes, strict=True):
             # An integer as a number is the subnormal number of its bits times 2**power.
             digits_of = arithmetic.sub(bitcast_convert_type_p.bind(
                 in_dtype(size, dtype), new_dtype=of), arithmetic.sub(power << digits, added))
@@ -504,9 +482,9 @@ class Atan2(Elementwise):
             sign_of = bitwise_and(i, int(np.iinfo(of).min))
             if v is x:
                 large = select(eq(larger, 0), operand(most << digits, large), large)
-            found.append(select(subnormal, bitcast_convert_type_p.bind(
+            results.append(select(subnormal, bitcast_convert_type_p.bind(
                 bitwise_or(large, sign_of), new_dtype=dtype), v))
-        return found
+        return results
 
 
 def _powers_that_square(dtype: DType) -> tuple[int, int]:
@@ -564,11 +542,8 @@ atanh_p = Log1p("atanh", "chlo.atanh", mend_atanh, _atanh,
 def sin(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
     """The sine of each element, in radians.
 
-    Args:
-      x: floats or complex numbers, any shape; infinite floats give NaN.
-
-    Returns:
-      An array of the shape and dtype of x. The derivative is cos x.
+    Args: x: floats or complex numbers, any shape; infinite floats give NaN.
+    Returns: An array of the shape and dtype of x. The derivative is cos x.
 
     >>> print(lax.sin(onp.array([0., 0.5, float("inf")])))
     [0.         0.47942555        nan]
@@ -579,11 +554,8 @@ def sin(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
 def cos(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
     """The cosine of each element, in radians.
 
-    Args:
-      x: floats or complex numbers, any shape; infinite floats give NaN.
-
-    Returns:
-      An array of the shape and dtype of x. The derivative is -sin x.
+    Args: x: floats or complex numbers, any shape; infinite floats give NaN.
+    Returns: An array of the shape and dtype of x. The derivative is -sin x.
 
     >>> print(olympus.grad(olympus.lax.cos)(0.5), -olympus.lax.sin(0.5))
     -0.47942555 -0.47942555
@@ -594,11 +566,8 @@ def cos(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
 def tan(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
     """The tangent of each element, in radians.
 
-    Args:
-      x: floats or complex numbers, any shape; infinite floats give NaN.
-
-    Returns:
-      An array of the shape and dtype of x. The derivative is 1 + tan² x.
+    Args: x: floats or complex numbers, any shape; infinite floats give NaN.
+    Returns: An array of the shape and dtype of x. The derivative is 1 + tan² x.
 
     >>> print(lax.tan(onp.array([0., 0.5])))
     [0.        0.5463025]
@@ -623,9 +592,7 @@ def acos(x: ArrayLike) -> Array:
 
     Args:
       x: floats or complex numbers, any shape; complex ones outside of [-1, 1] have a value, too.
-
-    Returns:
-      Radians, in the shape and dtype of x. The derivative is -1 / sqrt(1 - x²).
+    Returns: Radians, in the shape and dtype of x. The derivative is -1 / sqrt(1 - x²).
 
     >>> print(lax.acos(onp.array([1., 0., -1.])))
     [0.        1.5707964 3.1415927]
@@ -636,11 +603,8 @@ def acos(x: ArrayLike) -> Array:
 def atan(x: ArrayLike) -> Array:
     """The angle in [-π/2, π/2] whose tangent is x; `atan2` knows the quadrant, too.
 
-    Args:
-      x: floats or complex numbers, any shape; infinite floats have ±π/2.
-
-    Returns:
-      Radians, in the shape and dtype of x. The derivative is 1 / (1 + x²).
+    Args: x: floats or complex numbers, any shape; infinite floats have ±π/2.
+    Returns: Radians, in the shape and dtype of x. The derivative is 1 / (1 + x²).
 
     >>> print(lax.atan(onp.array([1., -float("inf")])))
     [ 0.7853981 -1.5707964]
@@ -651,11 +615,8 @@ def atan(x: ArrayLike) -> Array:
 def atan2(x: ArrayLike, y: ArrayLike) -> Array:
     """The angle of the point with abscissa y and ordinate x, in [-π, π]: atan of x / y.
 
-    Args:
-      x, y: floats or complex numbers of one dtype and shape; the ordinate comes first.
-
-    Returns:
-      Radians, of that shape and dtype. The signs of zeros count: atan2(-0., -1.) is -π.
+    Args: x, y: floats or complex numbers of one dtype and shape; the ordinate comes first.
+    Returns: Radians, of that shape and dtype. The signs of zeros count: atan2(-0., -1.) is -π.
 
     >>> olympus.lax.atan2(1., -1.)
     Array(2.3561945, dtype=float32, weak_type=True)
@@ -666,8 +627,7 @@ def atan2(x: ArrayLike, y: ArrayLike) -> Array:
 def sinh(x: ArrayLike) -> Array:
     """The hyperbolic sine (eˣ - e⁻ˣ) / 2, exact near 0; infinite where it overflows.
 
-    Returns:
-      An array of the shape and dtype of x. The derivative is cosh x.
+    Returns: An array of the shape and dtype of x. The derivative is cosh x.
 
     >>> print(lax.sinh(onp.array([0., 1., -100.])))
     [0.        1.1752012      -inf]
@@ -678,8 +638,7 @@ def sinh(x: ArrayLike) -> Array:
 def cosh(x: ArrayLike) -> Array:
     """The hyperbolic cosine (eˣ + e⁻ˣ) / 2; infinite where that overflows.
 
-    Returns:
-      An array of the shape and dtype of x; at least 1 of floats. The derivative is sinh x.
+    Returns: An array of the shape and dtype of x; at least 1 of floats. The derivative is sinh x.
 
     >>> print(lax.cosh(onp.array([0., 1., 100.])))
     [1.        1.5430806       inf]
@@ -690,8 +649,7 @@ def cosh(x: ArrayLike) -> Array:
 def tanh(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
     """The hyperbolic tangent (eˣ - e⁻ˣ) / (eˣ + e⁻ˣ), from -1 to 1.
 
-    Returns:
-      An array of the shape and dtype of x. The derivative is (1 + y)(1 - y) of the value y.
+    Returns: An array of the shape and dtype of x. The derivative is (1 + y)(1 - y) of the value y.
 
     >>> print(lax.tanh(onp.array([0., 0.5, 50.])))
     [0.         0.46211717 1.        ]
@@ -702,8 +660,7 @@ def tanh(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
 def asinh(x: ArrayLike) -> Array:
     """The number whose hyperbolic sine is x: log(x + sqrt(x² + 1)), also for large and for tiny x.
 
-    Returns:
-      An array of the shape and dtype of x.
+    Returns: An array of the shape and dtype of x.
 
     >>> print(lax.asinh(onp.array([0., 1., -1e30])))
     [  0.           0.88137364 -69.7707    ]
@@ -714,9 +671,8 @@ def asinh(x: ArrayLike) -> Array:
 def acosh(x: ArrayLike) -> Array:
     """The number >= 0 whose hyperbolic cosine is x; NaN of floats below 1.
 
-    Returns:
-      An array of the shape and dtype of x; complex results have a real part >= 0. The derivative is
-      1 / sqrt(x² - 1), computed from its two factors, so that it is exact near 1.
+    Returns: An array of the shape and dtype of x; complex results have a real part >= 0. The
+      derivative is 1 / sqrt(x² - 1), computed from its two factors, so that it is exact near 1.
 
     >>> print(lax.acosh(onp.array([1., 2., 0.5])))
     [0.       1.316958      nan]
@@ -727,8 +683,7 @@ def acosh(x: ArrayLike) -> Array:
 def atanh(x: ArrayLike) -> Array:
     """The number whose hyperbolic tangent is x: ±inf at ±1, NaN of floats outside [-1, 1].
 
-    Returns:
-      An array of the shape and dtype of x. The derivative is 1 / (1 - x²).
+    Returns: An array of the shape and dtype of x. The derivative is 1 / (1 - x²).
 
     >>> print(lax.atanh(onp.array([0.5, 1., 2.])))
     [0.54930615        inf        nan]

@@ -232,9 +232,9 @@ def _select_in_parts(b: Builder, source: IrValue, operand: IrValue, *, select_pr
         dtypes.itemsize_bits(a.dtype) < 32) else a for a in (t, x)]
     source, operand = [v if a.dtype == wide.dtype else b.convert(v, wide) for v, a, wide in zip(
         (source, operand), (t, x), avals, strict=True)]
-    found = _select_and_scatter(b, source, operand, select_prim=select_prim, plain=True,
-                                avals=avals, **params)
-    return found if out.dtype == avals[0].dtype else b.convert(found, out)
+    summed = _select_and_scatter(b, source, operand, select_prim=select_prim, plain=True,
+                                 avals=avals, **params)
+    return summed if out.dtype == avals[0].dtype else b.convert(summed, out)
 
 
 def _select_and_scatter(b: Builder, source: IrValue, operand: IrValue, *, select_prim: Primitive,
@@ -256,8 +256,8 @@ def _select_and_scatter(b: Builder, source: IrValue, operand: IrValue, *, select
     value, term = make_aval((), x.dtype), make_aval((), t.dtype)
 
     def selects(x: Array, y: Array) -> list[Array]:
-        found = select_prim.bind(x, y)
-        return [found if plain else bitwise_or(found, ne(x, x))]
+        chosen = select_prim.bind(x, y)
+        return [chosen if plain else bitwise_or(chosen, ne(x, x))]
 
     keeps = stage(selects, [value] * 2)
     if ones:

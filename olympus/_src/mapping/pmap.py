@@ -81,10 +81,8 @@ def pmap(fun: Callable[P, R], axis_name: Hashable | None = None, *,
       axis_size: how many examples there are; needed only where no argument is mapped.
       donate_argnums: positions of arguments whose buffers the program may reuse; the call deletes
         those arrays, spread over the devices already, whose buffers it did reuse.
-
-    Returns:
-      A function of the same arguments, each mapped array with one axis more. Its results are spread
-      over the devices along their mapped axis. It has the methods of a jitted function.
+    Returns: A function of the same arguments, each mapped array with one axis more. Its results are
+      spread over the devices along their mapped axis. It has the methods of a jitted function.
 
     ValueError for more examples than devices, sizes that differ and axes out of range; TypeError
     for arguments that are not arrays.
@@ -248,18 +246,19 @@ class _Mapped:
 
     def _mesh(self, size: int) -> Mesh:
         """The mesh for a call on `size` examples: the first of the devices."""
-        found = self.devices
-        if found is None:
-            found = tuple(backends.devices(self.backend))
+        devices = self.devices
+        if devices is None:
+            devices = tuple(backends.devices(self.backend))
             if current.num_processes > 1:       # each process's side by side
-                found = tuple(sorted(found, key=lambda d: d.process_index))
-                if size != len(found):      # of what this process does alone
-                    found = tuple(backends.local_devices(backend=self.backend))
-        if not 0 < size <= len(found):
+                devices = tuple(sorted(devices, key=lambda d: d.process_index))
+                if size != len(devices):      # of what this process does alone
+                    devices = tuple(backends.local_devices(backend=self.backend))
+        if not 0 < size <= len(devices):
             raise ValueError(f"pmap: {name_of(self.fun)} is mapped over {size} examples, and there "
-                             f"are {len(found)} devices; one device for each example is required; "
-                             "map over some with vmap inside, or over parts with shard_map.")
-        return Mesh(np.array(found[:size], dtype=object), (self.name,))
+                             f"are {len(devices)} devices; one device for each example is "
+                             "required; map over some with vmap inside, or over parts with "
+                             "shard_map.")
+        return Mesh(np.array(devices[:size], dtype=object), (self.name,))
 
     def _stacked(self, out: object) -> object:
         """A device's results with the mapped axis, on which each has one entry."""

@@ -150,12 +150,9 @@ _rules: dict[Any, Rule] = {}
 def register_roofline(prim: Primitive) -> Callable[[Rule], Rule]:
     """Decorator: a rule for the demands of an operation on a machine.
 
-    Args:
-      prim: the primitive.
-
-    Returns:
-      A decorator of `rule(ctx, *operands, **params)`, where `ctx` is a `RooflineRuleContext` and
-      operands are `RooflineShape`s; it returns a `RooflineResult`.
+    Args: prim: the primitive.
+    Returns: A decorator of `rule(ctx, *operands, **params)`, where `ctx` is a `RooflineRuleContext`
+      and operands are `RooflineShape`s; it returns a `RooflineResult`.
 
     >>> import olympus
     >>> from olympus.experimental import roofline
@@ -174,8 +171,7 @@ def register_roofline(prim: Primitive) -> Callable[[Rule], Rule]:
 def register_standard_roofline(prim: Primitive) -> None:
     """Let an operation ask for what XLA estimates, as all do that have no rule.
 
-    Args:
-      prim: the primitive, whose rule is dropped.
+    Args: prim: the primitive, whose rule is dropped.
 
     >>> import olympus
     >>> from olympus.experimental import roofline
@@ -198,10 +194,8 @@ def roofline(f: Callable[..., PyTree], mesh: Mesh | AbstractMesh | None = None,
         they are not counted as read.
       vjp: of the function and its pullback, of cotangents like its result.
       print_olympuspr: whether the program is printed.
-
-    Returns:
-      A function of the same arguments, arrays or structs, that returns the structs of the result
-      and a `RooflineResult`. What a loop of known length does counts as often as it runs.
+    Returns: A function of the same arguments, arrays or structs, that returns the structs of the
+      result and a `RooflineResult`. What a loop of known length does counts as often as it runs.
 
     >>> import olympus
     >>> from olympus.experimental.roofline import roofline
@@ -232,12 +226,9 @@ def roofline_and_grad(f: Callable[..., PyTree], mesh: Mesh | AbstractMesh | None
                       ) -> Callable[..., tuple[PyTree, RooflineResult, RooflineResult]]:
     """The demands of a function on a machine, alone and with its pullback.
 
-    Args:
-      f, mesh, in_specs, out_specs, pin_lhs_in_vmem, pin_rhs_in_vmem, print_olympuspr: as of
+    Args: f, mesh, in_specs, out_specs, pin_lhs_in_vmem, pin_rhs_in_vmem, print_olympuspr: as of
         `roofline`.
-
-    Returns:
-      A function of the same arguments that returns the structs of the result and two
+    Returns: A function of the same arguments that returns the structs of the result and two
       `RooflineResult`s.
 
     >>> import olympus
@@ -312,8 +303,8 @@ class _Judge:
         if not eqn.primitive.contracts:
             return RooflineResult(unfused_flops=flops, unfused_hbm_bytes=size)
         # Operands behind the first two (sizes of groups, scales) are small, and left out.
-        kept = [v.aval for v, pinned in zip(eqn.invars, self.pinned, strict=False) if not pinned]
-        moved = RooflineShape.total_bytes([*kept, *[v.aval for v in eqn.outvars]])
+        loaded = [v.aval for v, pinned in zip(eqn.invars, self.pinned, strict=False) if not pinned]
+        moved = RooflineShape.total_bytes([*loaded, *[v.aval for v in eqn.outvars]])
         return RooflineResult(flops=flops, unfused_flops=flops, hbm_bytes=moved,
                               unfused_hbm_bytes=moved)
 

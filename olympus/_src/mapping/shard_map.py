@@ -81,9 +81,7 @@ def shard_map(f: Callable[..., PyTree] | None = None, /, *, out_specs: PyTree,
       check_vma: whether types say along which axes a value varies. Only then results are checked
         to be the same along axes that `out_specs` does not name, and derivatives add up over
         devices no more than they must.
-
-    Returns:
-      A function of the same positional arguments, or a decorator.
+    Returns: A function of the same positional arguments, or a decorator.
 
     ValueError for axes that the mesh has not, for arrays with fewer axes than their specification
     or that cannot be cut evenly, and for results that may vary along an axis that their
@@ -124,9 +122,7 @@ def smap(f: Callable[..., PyTree] | None = None, /, *, in_axes: PyTree = Infer, 
       out_axes: the axis along which the parts of results are put together, or None for one that is
         the same on all devices; or a pytree of those that is a prefix of the results' structure.
       axis_name: the axis of the mesh.
-
-    Returns:
-      A function of the same positional arguments, or a decorator.
+    Returns: A function of the same positional arguments, or a decorator.
 
     >>> with olympus.set_mesh(olympus.make_mesh((1,), ("x",))):
     ...     x = olympus.reshard(onp.arange(3), olympus.P("x"))
@@ -181,16 +177,16 @@ def mapped_by(prim: ShardMap, what: str, fun: Callable[..., PyTree], mesh: objec
 
 def _mapped_axes(args: tuple) -> set[Hashable]:
     """The explicit axes of a mesh along which vmaps around map over arguments."""
-    found: set[Any] = set()
+    axes: set[Any] = set()
     x: Any
     for x in tree_flatten(args)[0]:
         # Tracers are nested as transformations are; each vmap's tracer knows its own axis.
         while type(x) in (BatchTracer, JVPTracer):
             outer = x._val if type(x) is BatchTracer else x._primal
             if type(x) is BatchTracer and typeof(outer).explicit:
-                found.update(axes_of(typeof(outer).sharding.spec[x._dim]))
+                axes.update(axes_of(typeof(outer).sharding.spec[x._dim]))
             x = outer
-    return found
+    return axes
 
 
 def _manual_axes(what: str, mesh: object, axis_names: object, check: bool, mapped: set[Hashable]
@@ -250,11 +246,11 @@ class _Application:
         specs: list[Any] = ([Infer] * len(leaves) if self.in_specs is Infer else
                  flatten_axes(f"{self.what} in_specs", tree, self.in_specs))
         # An argument whose specification is None is no operand: the function gets it as it is.
-        given = [s is not None for s in specs]
-        arrays, avals, _ = flatten(self.what, [x for x, g in zip(leaves, given) if g])
+        has_spec = [s is not None for s in specs]
+        arrays, avals, _ = flatten(self.what, [x for x, g in zip(leaves, has_spec) if g])
         if self.in_specs is Infer:
             specs = [self._inferred(a) for a in avals]
-        places = [i for i, g in enumerate(given) if g]
+        places = [i for i, g in enumerate(has_spec) if g]
         ins = tuple([s for s in specs if s is not None])
         for i, spec, aval in zip(places, ins, avals, strict=True):
             self._check_argument(i, spec, aval)
@@ -262,11 +258,11 @@ class _Application:
         whole = any(a.mutable or a.is_high for a in avals) or any(
             map(is_high_spec, tree_flatten(self.out_specs)[0]))
         if not whole and self._sees_values():
-            return self._run_eagerly(leaves, tree, given, arrays, ins)
+            return self._run_eagerly(leaves, tree, has_spec, arrays, ins)
         # Within the manual mesh: types of parts name no manual axes, and bare specifications in the
         # body name the axes that are left.
         with manual.within():
-            body = stage_body(*self._body(leaves, tree, given),
+            body = stage_body(*self._body(leaves, tree, has_spec),
                               [manual.part(a, s) for a, s in zip(avals, ins, strict=True)])
         check_aliases(self.what, self.fun, body.consts, leaves, tree)
         outs = self._result_specs(body.out_tree, body.out_avals)
@@ -279,7 +275,7 @@ class _Application:
             newly_manual_axes=manual.names, check_vma=manual.check)
         return body.out_tree.unflatten(out)
 
-    def _run_eagerly(self, leaves: Sequence[object], tree: PyTreeDef, given: Sequence[bool],
+    def _run_eagerly(self, leaves: Sequence[object], tree: PyTreeDef, has_spec: Sequence[bool],
                      arrays: Sequence[ArrayLike], ins: Sequence[PartitionSpec]) -> object:
         """Outside of jit the function runs in Python, so that users see values, in grad too."""
         trace = ManualTrace(ctx.trace, self.manual, self._mesh_of(arrays), self.prim.parts_differ)
@@ -288,7 +284,7 @@ class _Application:
             with self.manual.within():
                 parts = iter(trace.parts_of(arrays, ins))
                 out = self.fun(*tree.unflatten([next(parts) if g else x for x, g in zip(
-                    leaves, given, strict=True)]))
+                    leaves, has_spec, strict=True)]))
                 outs, out_tree = tree_flatten(out)
                 for x in outs if MUTABLE else ():
                     if type(getattr(x, "aval", None)) in MUTABLE:
@@ -320,7 +316,7 @@ class _Application:
         if isinstance(mesh, Mesh):
             return mesh
         around = current_mesh()
-        found: list[Any] = [around] if around is not None else []
+        meshes: list[Any] = [around] if around is not None else []
         for x in arrays:
             if type(sharding := getattr(x, "sharding", None)) is NamedSharding:
                 if sharding.mesh.shape_tuple != mesh.shape_tuple:
@@ -328,15 +324,15 @@ class _Application:
                         f"{self.what}: Mesh shape of the input {typeof(x)}, "
                         f"{sharding.mesh.shape_tuple}, does not match the mesh shape passed to "
                         f"shard_map, {mesh.shape_tuple}; use olympus.device_put on the argument.")
-                found.append(sharding.mesh)
-        if not found:
+                meshes.append(sharding.mesh)
+        if not meshes:
             raise ValueError(
                 f"{self.what}: mesh {mesh} names no devices, and no argument does; Please pass "
                 "`olympus.Array`s with a `NamedSharding` as input to `shard_map` when passing "
                 "`AbstractMesh` to the mesh argument.")
-        return found[-1]
+        return meshes[-1]
 
-    def _body(self, leaves: Sequence[object], tree: PyTreeDef, given: Sequence[bool]
+    def _body(self, leaves: Sequence[object], tree: PyTreeDef, has_spec: Sequence[bool]
               ) -> tuple[Derived, PyTreeDef]:
         """The function of the arrays alone whose results vary as `out_specs` says."""
         fun, out_specs, what = self.fun, self.out_specs, self.what
@@ -354,16 +350,16 @@ class _Application:
 
         # The body reads the function and the specifications, which are the key, and the manual
         # axes, which are part of the Context. Arguments that are part of it may have no hash.
-        if all(given):
+        if all(has_spec):
             specs, structure = tree_flatten(out_specs, lambda x: x is None)
             return Derived(body, fun, (*specs, structure), what), tree
 
         def of_arrays(*xs: object) -> object:     # arguments without a specification are part of it
             rest = iter(xs)
             return body(*tree.unflatten([next(rest) if g else x
-                                         for x, g in zip(leaves, given, strict=True)]))
+                                         for x, g in zip(leaves, has_spec, strict=True)]))
 
-        return Derived(of_arrays, fun, None, what), tree_flatten(tuple(range(sum(given))))[1]
+        return Derived(of_arrays, fun, None, what), tree_flatten(tuple(range(sum(has_spec))))[1]
 
     # Checks
 

@@ -18,9 +18,7 @@ def shard_map(f: Callable[..., PyTree], mesh: Mesh | AbstractMesh, in_specs: PyT
       mesh: the devices.
       in_specs, out_specs: as `olympus.shard_map` takes them.
       check_rep: its `check_vma`.
-
-    Returns:
-      A function of the same positional arguments.
+    Returns: A function of the same positional arguments.
 
     >>> from olympus.experimental.shard_map import shard_map
     >>> from olympus.sharding import PartitionSpec as P

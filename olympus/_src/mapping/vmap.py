@@ -51,9 +51,7 @@ def vmap(fun: Callable[P, R], in_axes: int | None | Sequence[PyTree] = 0, out_ax
       spmd_axis_name: a mesh axis, or a tuple of those, along which values with a sharding
         constraint are cut at the mapped axis.
       sum_match: add up a mapped result whose out_axes entry is None.
-
-    Returns:
-      A function of the same arguments, each mapped array with one more axis.
+    Returns: A function of the same arguments, each mapped array with one more axis.
 
     ValueError for sizes that differ, for axes that are out of range, and for axis specifications of
     another structure; TypeError for leaves that are not arrays.
@@ -136,7 +134,7 @@ def _map(fun: Callable, args: tuple, kwargs: dict[str, PyTree], in_axes: PyTree,
         return outs, out_tree
 
     with_aux = WithAux(flat)
-    outs, found = batch_flat(under("vmap", with_aux), axis, leaves, dims)
+    outs, out_dims = batch_flat(under("vmap", with_aux), axis, leaves, dims)
     # Only now is the results' structure known; out_axes is a prefix of it.
     out_tree = with_aux.aux
     wanted = flatten_axes("vmap out_axes", out_tree, out_axes)
@@ -146,7 +144,7 @@ def _map(fun: Callable, args: tuple, kwargs: dict[str, PyTree], in_axes: PyTree,
 
     return out_tree.unflatten([
         _place_axis(x, src, dst, axis, sum_match, path, name_of(fun), i)
-        for i, (x, src, dst) in enumerate(zip(outs, found, wanted))])
+        for i, (x, src, dst) in enumerate(zip(outs, out_dims, wanted))])
 
 
 def mapped_arguments(what: str, fun: Callable, args: tuple, kwargs: dict[str, PyTree],
@@ -280,12 +278,12 @@ def _sizes_error(avals: Sequence[Any], dims: Sequence[int | None], given: int | 
     # The most frequent size is most likely the one that was meant: it comes first.
     ranked = sorted(places.items(), key=lambda item: -len(item[1]))
     lines = [] if given is None else [f"  * the `axis_size` argument was {given}"]
-    for k, (size, found) in enumerate(ranked[:8]):
-        if len(found) == 1:
-            lines.append(f"  * one axis had size {size}: {found[0]}")
+    for k, (size, axes) in enumerate(ranked[:8]):
+        if len(axes) == 1:
+            lines.append(f"  * one axis had size {size}: {axes[0]}")
             continue
-        some = "most" if k == 0 and len(found) > len(ranked[1:2] and ranked[1][1]) else "some"
-        lines.append(f"  * {some} axes ({len(found)} of them) had size {size}, e.g. {found[0]}")
+        some = "most" if k == 0 and len(axes) > len(ranked[1:2] and ranked[1][1]) else "some"
+        lines.append(f"  * {some} axes ({len(axes)} of them) had size {size}, e.g. {axes[0]}")
     listed = ";\n".join(lines)
     return ValueError(f"{names.what} got inconsistent sizes for array axes to be mapped:\n{listed}"
                       f"\nEqual sizes are required in a call of {name_of(names.fun)};\n  use None "
@@ -296,21 +294,21 @@ def _cut_along(mapped: Sequence[tuple[ShapedArray, int]], given: object) -> obje
     """The mesh axes over which the mapped axis is sharded: the types', or the given ones."""
     # Along explicit axes types say how the mapped axis is cut, and spmd_axis_name may but agree:
     # the axis has one sharding, which all batched results get.
-    found = {a.sharding.spec[d] for a, d in mapped if a.tagged and a.explicit} - {None}
+    shardings = {a.sharding.spec[d] for a, d in mapped if a.tagged and a.explicit} - {None}
     told = given
-    if found and given is not None:     # as far as types would name it
+    if shardings and given is not None:     # as far as types would name it
         mesh = next(a.sharding.mesh for a, _ in mapped if a.tagged and a.explicit)
         told = entry_of([n for n in axes_of(given) if n not in mesh.explicit_axes
                          or n in told_axes(mesh)])
-    if len(found | ({told} - {None})) > 1:
+    if len(shardings | ({told} - {None})) > 1:
         avals, dims = zip(*mapped, strict=True)
         why = ("Mapped away dimension of inputs passed to vmap should be sharded the same"
-               if len(found) > 1 else
+               if len(shardings) > 1 else
                "Only one of spmd_axis_name or arrays sharded on `Explicit` mesh axis type is "
                f"allowed, and spmd_axis_name={given!r}")
         raise ValueError(f"vmap: arguments {', '.join(map(str, avals))} given, mapped along axes "
                          f"{list(dims)}. {why}; use olympus.reshard.")
-    return found.pop() if found else given
+    return shardings.pop() if shardings else given
 
 
 def _place_axis(x: Array, src: int | None, dst: int | None, axis: Axis, sum_match: bool,

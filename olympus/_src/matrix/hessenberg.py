@@ -179,12 +179,9 @@ hessenberg_p, tridiagonal_p = Hessenberg("hessenberg"), Tridiagonal("tridiagonal
 def hessenberg(a: ArrayLike) -> list[Array]:
     """Reduce a matrix to upper Hessenberg form: a = q h qᴴ with zeros below h's first subdiagonal.
 
-    Args:
-      a: float[..., n, n] or complex.
-
-    Returns:
-      [packed[..., n, n], taus[..., n-1]]: h is the part on and above the first subdiagonal of
-      `packed`. The reflectors whose product is q (`householder_product`) start at row 1, and are
+    Args: a: float[..., n, n] or complex.
+    Returns: [packed[..., n, n], taus[..., n-1]]: h is the part on and above the first subdiagonal
+      of `packed`. The reflectors whose product is q (`householder_product`) start at row 1, and are
       below that. NaN where LAPACK refuses the matrix.
 
     The derivative is not defined where a column needs no reflector.
@@ -203,10 +200,8 @@ def tridiagonal(a: ArrayLike, *, lower: bool = True) -> list[Array]:
     Args:
       a: float[..., n, n] or complex; one triangle of it is read.
       lower: read the lower triangle, else the upper one.
-
-    Returns:
-      [packed[..., n, n], d[..., n], e[..., n-1], taus[..., n-1]]: d is t's diagonal, e the one
-      beside it, both real. `packed` holds the reflectors whose product is q below the first
+    Returns: [packed[..., n, n], d[..., n], e[..., n-1], taus[..., n-1]]: d is t's diagonal, e the
+      one beside it, both real. `packed` holds the reflectors whose product is q below the first
       subdiagonal (above the first superdiagonal, and taken from the last to the first, if not
       `lower`); its other triangle is a's. NaN where LAPACK refuses the matrix.
 

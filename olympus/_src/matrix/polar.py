@@ -51,10 +51,8 @@ def qdwh(x: ArrayLike, *, is_hermitian: bool = False, max_iterations: int | None
       eps: the precision wanted, relative; the dtype's unless given.
       dynamic_shape: (rows, columns), ints or integer arrays: only that corner of x counts, and
         beyond it the results are zero.
-
-    Returns:
-      (u[m, n] with orthonormal columns, h[n, n] Hermitian and positive semidefinite, the number of
-      iterations, whether they converged). Where x holds a NaN all is NaN.
+    Returns: (u[m, n] with orthonormal columns, h[n, n] Hermitian and positive semidefinite, the
+      number of iterations, whether they converged). Where x holds a NaN all is NaN.
 
     The exact decomposition is differentiated, whatever the iteration; it is infinite or NaN where x
     has dependent columns.

@@ -204,11 +204,9 @@ def schur(x: ArrayLike, *, compute_schur_vectors: bool = True, sort_eig_vals: bo
       sort_eig_vals: put the eigenvalues that `select_callable` is true for first on t's diagonal.
       select_callable: takes vectors of eigenvalues, for a real x their real and their imaginary
         parts, and returns as many truth values; elementwise. Either of a pair may be chosen.
-
-    Returns:
-      [t, z], or [t]. For a real x, z is orthogonal and t has blocks of two rows on its diagonal
-      for pairs of complex eigenvalues, each block with equal diagonal elements. NaN for each matrix
-      for which LAPACK did not converge, so also where x holds a NaN.
+    Returns: [t, z], or [t]. For a real x, z is orthogonal and t has blocks of two rows on its
+      diagonal for pairs of complex eigenvalues, each block with equal diagonal elements. NaN for
+      each matrix for which LAPACK did not converge, so also where x holds a NaN.
 
     Derivatives are infinite or NaN where eigenvalues agree. Raises ValueError for a sort without
     select_callable.

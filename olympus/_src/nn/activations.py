@@ -39,11 +39,8 @@ SELU_SCALE = 1.0507009873554804934193349852946
 def identity(x: ArrayLike) -> Array:
     """The argument itself, as an array: the activation of a layer that has none.
 
-    Args:
-      x: array or number.
-
-    Returns:
-      An array of the shape and dtype of x.
+    Args: x: array or number.
+    Returns: An array of the shape and dtype of x.
 
     >>> nn.identity(2.0)
     Array(2., dtype=float32, weak_type=True)
@@ -63,11 +60,8 @@ _relu.defjvps(lambda t, y, x: choose(uf.greater(x, 0), t, zeros_like(t)))
 def relu(x: ArrayLike) -> Array:
     """max(x, 0); its derivative at 0 is 0.
 
-    Args:
-      x: numbers, any shape.
-
-    Returns:
-      An array of the shape and dtype of x.
+    Args: x: numbers, any shape.
+    Returns: An array of the shape and dtype of x.
 
     >>> print(olympus.nn.relu(onp.array([-1., 0., 2.])))
     [0. 0. 2.]
@@ -98,8 +92,7 @@ def relu6(x: ArrayLike) -> Array:
 def sigmoid(x: ArrayLike) -> Array:
     """1 / (1 + exp(-x)), from 0 to 1, without overflow.
 
-    Returns:
-      An array of the shape of x. `lax.logistic` is the same of floats.
+    Returns: An array of the shape of x. `lax.logistic` is the same of floats.
 
     >>> print(nn.sigmoid(onp.array([-200., 0., 1.])))
     [0.        0.5       0.7310586]
@@ -111,8 +104,7 @@ def sigmoid(x: ArrayLike) -> Array:
 def softplus(x: ArrayLike) -> Array:
     """log(1 + exp(x)), a smooth relu, without overflow.
 
-    Returns:
-      An array of the shape of x. The derivative is sigmoid(x).
+    Returns: An array of the shape of x. The derivative is sigmoid(x).
 
     >>> print(nn.softplus(onp.array([-1., 0., 200.])))
     [  0.3132617   0.6931472 200.       ]
@@ -124,11 +116,8 @@ def softplus(x: ArrayLike) -> Array:
 def log_sigmoid(x: ArrayLike) -> Array:
     """log(sigmoid(x)) = -softplus(-x), finite where the sigmoid underflows.
 
-    Args:
-      x: numbers (not bool), any shape; integers become floats.
-
-    Returns:
-      An array of the shape of x, never positive.
+    Args: x: numbers (not bool), any shape; integers become floats.
+    Returns: An array of the shape of x, never positive.
 
     >>> print(nn.log_sigmoid(onp.array([-200., 0., 200.])))
     [-200.          -0.6931472   -0.       ]
@@ -140,8 +129,7 @@ def log_sigmoid(x: ArrayLike) -> Array:
 def sparse_plus(x: ArrayLike) -> Array:
     """0 up to -1, (x + 1)² / 4 up to 1, then x: a softplus that is exactly 0.
 
-    Returns:
-      An array of the shape of x. The derivative is sparse_sigmoid(x).
+    Returns: An array of the shape of x. The derivative is sparse_sigmoid(x).
 
     >>> print(nn.sparse_plus(onp.array([-2., 0., 3.])))
     [0.   0.25 3.  ]
@@ -175,8 +163,7 @@ def soft_sign(x: ArrayLike) -> Array:
 def silu(x: ArrayLike) -> Array:
     """x sigmoid(x), also called swish.
 
-    Returns:
-      An array of the shape of x; its minimum is -0.28, at -1.28.
+    Returns: An array of the shape of x; its minimum is -0.28, at -1.28.
 
     >>> print(nn.silu(onp.array([-1., 0., 10.])))
     [-0.26894143  0.          9.999546  ]
@@ -191,8 +178,7 @@ swish = silu
 def mish(x: ArrayLike) -> Array:
     """x tanh(softplus(x)): smooth like `silu`, and below 0 for negative x.
 
-    Returns:
-      An array of the shape of x. Misra, "Mish: a self regularized non-monotonic activation
+    Returns: An array of the shape of x. Misra, "Mish: a self regularized non-monotonic activation
       function" (2019).
 
     >>> print(nn.mish(onp.array([-1., 0., 10.])))
@@ -214,11 +200,8 @@ def tanh(x: ArrayLike, /) -> Array:
 def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """x where positive, else alpha (exp(x) - 1).
 
-    Args:
-      alpha: minus the limit at -∞; the derivative jumps at 0 unless it is 1.
-
-    Returns:
-      An array of the shape of x. Clevert et al., "Fast and accurate deep network learning by
+    Args: alpha: minus the limit at -∞; the derivative jumps at 0 unless it is 1.
+    Returns: An array of the shape of x. Clevert et al., "Fast and accurate deep network learning by
       exponential linear units (ELUs)" (2016).
 
     >>> print(nn.elu(onp.array([-100., 0., 3.])))
@@ -246,12 +229,9 @@ def selu(x: ArrayLike) -> Array:
 def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """max(x, 0) + alpha (exp(min(x, 0) / alpha) - 1): elu with a continuous derivative.
 
-    Args:
-      alpha: minus the limit at -∞.
-
-    Returns:
-      An array of the shape of x. Barron, "Continuously differentiable exponential linear units"
-      (2017).
+    Args: alpha: minus the limit at -∞.
+    Returns: An array of the shape of x. Barron, "Continuously differentiable exponential linear
+      units" (2017).
 
     >>> print(nn.celu(onp.array([-2., 0., 3.]), alpha=2.0))
     [-1.2642411  0.         3.       ]
@@ -264,11 +244,8 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
 def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
     """x where x >= 0, else negative_slope * x.
 
-    Args:
-      negative_slope: the slope below 0, a number or an array that broadcasts with x.
-
-    Returns:
-      An array of the shape of x. The derivative at 0 is 1.
+    Args: negative_slope: the slope below 0, a number or an array that broadcasts with x.
+    Returns: An array of the shape of x. The derivative at 0 is 1.
 
     >>> print(nn.leaky_relu(onp.array([-1., 2.]), 0.25))
     [-0.25  2.  ]
@@ -280,11 +257,8 @@ def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
 def hard_tanh(x: ArrayLike) -> Array:
     """x limited to [-1, 1].
 
-    Args:
-      x: numbers, any shape.
-
-    Returns:
-      An array of the shape and dtype of x. The derivative is 1 in [-1, 1] and 0 outside.
+    Args: x: numbers, any shape.
+    Returns: An array of the shape and dtype of x. The derivative is 1 in [-1, 1] and 0 outside.
 
     >>> print(nn.hard_tanh(onp.array([-2., 0.5, 2.])))
     [-1.   0.5  1. ]
@@ -306,8 +280,7 @@ def hard_sigmoid(x: ArrayLike) -> Array:
 def hard_silu(x: ArrayLike) -> Array:
     """x hard_sigmoid(x), also called hard swish: `silu` without an exponential.
 
-    Returns:
-      An array of the shape of x. Howard et al., "Searching for MobileNetV3" (2019).
+    Returns: An array of the shape of x. Howard et al., "Searching for MobileNetV3" (2019).
 
     >>> print(nn.hard_silu(onp.array([-4., 1., 4.])))
     [-0.         0.6666667  4.       ]
@@ -322,8 +295,7 @@ hard_swish = hard_silu
 def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     """(x + sqrt(x² + b)) / 2: a smooth relu without an exponential.
 
-    Args:
-      b: >= 0, how smooth: relu at 0.
+    Args: b: >= 0, how smooth: relu at 0.
 
     Returns:
       An array of the shape of x. Barron, "Squareplus: a softplus-like algebraic rectifier" (2021).
@@ -391,10 +363,8 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
     Args:
       x: array; integers become floats.
       axis: the axis, of even size (ValueError otherwise).
-
-    Returns:
-      An array with half as many entries along the axis. Dauphin et al., "Language modeling with
-      gated convolutional networks" (2017).
+    Returns: An array with half as many entries along the axis. Dauphin et al., "Language modeling
+      with gated convolutional networks" (2017).
 
     >>> print(nn.glu(onp.array([1., 2., 0., 100.])))
     [0.5 2. ]
@@ -445,9 +415,7 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
       x: array; integers become floats.
       axis: axis or axes to normalize over; None is all.
       where: bool, broadcasts to x; elements to include. The others give 0.
-
-    Returns:
-      An array of the shape of x, whose elements add up to 1 along the axes.
+    Returns: An array of the shape of x, whose elements add up to 1 along the axes.
 
     >>> print(olympus.nn.softmax(onp.array([1., 1.])))
     [0.5 0.5]
@@ -478,9 +446,7 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -
       x: array; integers become floats.
       axis: axis or axes to normalize over; None is all.
       where: bool, broadcasts to x; elements to include. The others give -inf.
-
-    Returns:
-      An array of the shape of x, whose exponentials add up to 1 along the axes.
+    Returns: An array of the shape of x, whose exponentials add up to 1 along the axes.
 
     >>> print(nn.log_softmax(onp.array([0., 200.])))
     [-200.    0.]
@@ -518,10 +484,8 @@ def logsumexp(a: ArrayLike, axis: Axis = None, b: ArrayLike | None = None, keepd
       return_sign: whether to return (log of the absolute value, sign) instead; without it, a
         negative sum gives NaN.
       where: bool, broadcasts to a; elements to include.
-
-    Returns:
-      An array without the axes, or a pair of them: -inf, and sign 0, where the sum is 0. Where all
-      of `a` is -inf, logarithms of probabilities that are 0, the derivatives are 0.
+    Returns: An array without the axes, or a pair of them: -inf, and sign 0, where the sum is 0.
+      Where all of `a` is -inf, logarithms of probabilities that are 0, the derivatives are 0.
 
     >>> print(olympus.nn.logsumexp(onp.array([1000., 1000.])))
     1000.6932
@@ -567,9 +531,7 @@ def logmeanexp(x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None,
       axis: axis or axes; None is all.
       where: bool, broadcasts to x; elements that count.
       keepdims: whether reduced axes stay with size 1.
-
-    Returns:
-      An array without the axes; NaN where there are no elements.
+    Returns: An array without the axes; NaN where there are no elements.
 
     >>> print(nn.logmeanexp(onp.array([[1000., 1000.], [0., -float("inf")]]), axis=1))
     [ 1.000000e+03 -6.931472e-01]
@@ -588,8 +550,7 @@ def logmeanexp(x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None,
 def log1mexp(x: ArrayLike) -> Array:
     """log(1 - exp(-x)), accurate for small and large x > 0.
 
-    Returns:
-      An array of the shape of x: -inf at 0, NaN below.
+    Returns: An array of the shape of x: -inf at 0, NaN below.
 
     >>> print(nn.log1mexp(onp.array([1e-10, 1., 50.])))
     [-2.3025850e+01 -4.5867515e-01 -1.9287499e-22]

@@ -169,9 +169,7 @@ def dot_product_attention(query: ArrayLike, key: ArrayLike, value: ArrayLike,
       implementation: None and "xla" are the same, products with all logits in memory; "cudnn" is a
         RuntimeError, since no kernel of it is bound.
       return_residual: whether to return logsumexp of the logits too.
-
-    Returns:
-      An array shaped and typed as `query`; with `return_residual`, a pair with one of shape
+    Returns: An array shaped and typed as `query`; with `return_residual`, a pair with one of shape
       [B, T, N]. A query that looks at nothing gets zeros, and -inf; its gradients are zeros.
 
     Products are accumulated and normalised in float32 at least. ValueError for shapes and dtypes
@@ -188,16 +186,16 @@ def dot_product_attention(query: ArrayLike, key: ArrayLike, value: ArrayLike,
     if implementation not in (None, "xla"):
         raise ValueError(f"dot_product_attention: implementation {implementation!r} given; None, "
                          "'xla' or 'cudnn' is required.")
-    given = array_args("dot_product_attention", query, key, value)
+    operands = array_args("dot_product_attention", query, key, value)
     names = ("query", "key", "value")
-    for name, x in zip(names, given):
-        if len(x.shape) not in (3, 4) or len(x.shape) != len(given[0].shape):
+    for name, x in zip(names, operands):
+        if len(x.shape) not in (3, 4) or len(x.shape) != len(operands[0].shape):
             _fail(name, x, "query, key and value of equal rank, 4, or 3 of one sequence,")
-        if x.dtype != given[0].dtype or dtypes.scalar_kind(x.dtype) not in "fiub":
+        if x.dtype != operands[0].dtype or dtypes.scalar_kind(x.dtype) not in "fiub":
             _fail(name, x, "real numbers of the dtype of the query")
-    alone = len(given[0].shape) == 3
+    alone = len(operands[0].shape) == 3
     query, key, value = [expand_dims(x, (0,)) if alone else x for x in
-                         promote_dtypes("dot_product_attention", *given, inexact=True)]
+                         promote_dtypes("dot_product_attention", *operands, inexact=True)]
     b, t, n, h = query.shape
     s, k = key.shape[1:3]
     for name, x in (("key", key), ("value", value)):

@@ -62,12 +62,12 @@ _RESIZE_METHODS = {alias: m for m in ResizeMethod for name in [m.name.lower().re
 
 
 def _resize_method(name: str, method: Any) -> ResizeMethod:
-    found = method if isinstance(method, ResizeMethod) else (
+    resize_method = method if isinstance(method, ResizeMethod) else (
         _RESIZE_METHODS.get(method) if isinstance(method, str) else None)
-    if found is None:
+    if resize_method is None:
         raise ValueError(f"{name}: method {method!r} given; a ResizeMethod or one of "
                          f"{', '.join(map(repr, _RESIZE_METHODS))} is required.")
-    return found
+    return resize_method
 
 
 @fused(static=("shape", "dims", "method", "antialias", "precision"))
@@ -126,9 +126,7 @@ def scale_and_translate(image: ArrayLike, shape: Shape, spatial_dims: Sequence[i
       method: a `ResizeMethod` or its name; not "nearest".
       antialias: whether shrinking averages over all pixels that fall into one of the result.
       precision: of the products; see `lax.Precision`.
-
-    Returns:
-      An array of `shape`, 0 where it comes from outside of the image.
+    Returns: An array of `shape`, 0 where it comes from outside of the image.
 
     ValueError for shapes, axes or methods that do not fit.
 
@@ -168,9 +166,7 @@ def resize(image: ArrayLike, shape: Shape, method: str | ResizeMethod, antialias
         "lanczos3", "lanczos5" or "area".
       antialias: whether shrinking averages over all pixels that fall into one of the result.
       precision: of the products; see `lax.Precision`.
-
-    Returns:
-      An array of that shape.
+    Returns: An array of that shape.
 
     ValueError for another rank, an unknown method, and pixels made of none.
 

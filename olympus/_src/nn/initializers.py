@@ -52,9 +52,7 @@ def zeros(key: ArrayLike, shape: Shape, dtype: DTypeLike | None = None,
       key: ignored.
       shape: the result's shape.
       dtype: its dtype; None is the default float.
-
-    Returns:
-      An array of that shape and dtype.
+    Returns: An array of that shape and dtype.
 
     >>> olympus.nn.initializers.zeros(olympus.random.key(0), (2,))
     Array([0., 0.], dtype=float32)
@@ -91,11 +89,8 @@ def _initializer(make: Callable[..., Any], default: Any) -> Initializer:
 def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer of arrays equal to `value`.
 
-    Args:
-      value: a number, or an array that broadcasts to the shapes.
-
-    Returns:
-      An `Initializer`, which ignores its key.
+    Args: value: a number, or an array that broadcasts to the shapes.
+    Returns: An `Initializer`, which ignores its key.
 
     >>> print(initializers.constant(0.5)(olympus.random.key(0), (3,)))
     [0.5 0.5 0.5]
@@ -110,8 +105,7 @@ def _times_factor(sample: Any, factor: object) -> Array:
 def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer of numbers uniform in [0, scale).
 
-    Args:
-      scale: the upper end; for numbers of both signs see `variance_scaling`.
+    Args: scale: the upper end; for numbers of both signs see `variance_scaling`.
 
     >>> w = initializers.uniform(3.0)(olympus.random.key(0), (100, 100))
     >>> print(w.mean().round(1))
@@ -218,9 +212,7 @@ def variance_scaling(scale: float | Array, mode: str, distribution: str,
       in_axis, out_axis, batch_axis: axis or axes of inputs, outputs and independent weights; all
         others are a receptive field, which counts in inputs and outputs.
       dtype: the default dtype.
-
-    Returns:
-      An `Initializer` of arrays of at least two axes, or one if `in_axis` names it.
+    Returns: An `Initializer` of arrays of at least two axes, or one if `in_axis` names it.
 
     Raises ValueError for another mode or distribution, and for shapes without the axes.
 
@@ -328,10 +320,8 @@ def orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike |
       scale: a factor.
       column_axis: the axis of outputs; all others together are the inputs.
       dtype: the dtype, floating or complex, unless the call names one; None is the default float.
-
-    Returns:
-      An `Initializer` of arrays of at least two axes: their products with themselves, over the
-      longer side, are scale² times the identity.
+    Returns: An `Initializer` of arrays of at least two axes: their products with themselves, over
+      the longer side, are scale² times the identity.
 
     >>> w = initializers.orthogonal()(olympus.random.key(0), (20, 3))
     >>> print(onp.allclose(w.T @ w, onp.eye(3), atol=1e-5))
@@ -358,10 +348,8 @@ def delta_orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1,
       scale: a factor.
       column_axis: the axis of outputs of the orthogonal matrix.
       dtype: the dtype, floating or complex, unless the call names one; None is the default float.
-
-    Returns:
-      An `Initializer` of kernels of one to three spatial axes, then inputs, then as many outputs or
-      more. ValueError for others.
+    Returns: An `Initializer` of kernels of one to three spatial axes, then inputs, then as many
+      outputs or more. ValueError for others.
 
     >>> w = initializers.delta_orthogonal()(olympus.random.key(0), (3, 3, 2, 4))
     >>> print(onp.allclose(w[1, 1] @ w[1, 1].T, onp.eye(2), atol=1e-5), w[0].any())

@@ -48,10 +48,10 @@ def standardize(x: ArrayLike, axis: Axis = -1, mean: ArrayLike | None = None,
     x, axis = unary_inexact(to_array, x), (None if axis is None else entries(axis))
     dtype = dtypes.result_type(x, epsilon, *(v for v in (mean, variance) if v is not None))
     x = in_dtype(x, dtypes.wide_dtype(x.dtype))
-    given = mean is not None
+    has_mean = mean is not None
     if mean is None:
         mean = average(x, axis, keepdims=True, where=where)
-    if variance is None and algorithm == "stable" and not given:
+    if variance is None and algorithm == "stable" and not has_mean:
         variance = var(x, axis, keepdims=True, where=where)
     elif variance is None:
         power = average(uf.square(x), axis, keepdims=True, where=where)
@@ -64,10 +64,10 @@ def standardize(x: ArrayLike, axis: Axis = -1, mean: ArrayLike | None = None,
 def _one_hot(x: Array, *, num_classes: int, dtype: Any, axis: int) -> Array:
     x = to_array(x)
     shape = (*x.shape[:axis], num_classes, *x.shape[axis:])
-    kept = [i for i in range(len(shape)) if i != axis]
+    other_axes = [i for i in range(len(shape)) if i != axis]
     places = broadcasted_iota(x.dtype if x.dtype != bool else dtypes.default_int(), shape, axis)
     x = x if x.dtype != bool else astype(x, places.dtype)
-    return astype(broadcast_in_dim(x, shape, kept) == places, dtype)
+    return astype(broadcast_in_dim(x, shape, other_axes) == places, dtype)
 
 
 def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, axis: int = -1,
@@ -80,9 +80,7 @@ def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, a
       dtype: the result's; None is the default float.
       axis: where the new axis goes in the result.
       out_sharding: None.
-
-    Returns:
-      An array of one axis more than x has.
+    Returns: An array of one axis more than x has.
 
     >>> print(olympus.nn.one_hot(onp.array([0, 2]), 3))
     [[1. 0. 0.]

@@ -70,9 +70,7 @@ def init_lstm_weight(rng: ArrayLike, input_size: int, hidden_size: int, num_laye
     Args:
       rng: a key.
       input_size, hidden_size, num_layers, bidirectional: as of `get_num_params_in_lstm`.
-
-    Returns:
-      A vector.
+    Returns: A vector.
 
     >>> rnn.init_lstm_weight(olympus.random.key(0), 3, 4, 1, False).shape
     (144,)
@@ -101,9 +99,7 @@ def unpack_lstm_weights(weights: ArrayLike, input_size: int, hidden_size: int, n
     Args:
       weights: the vector.
       input_size, hidden_size, num_layers, bidirectional: as of `get_num_params_in_lstm`.
-
-    Returns:
-      (W_ih, W_hh, b_ih, b_hh): of each a dict by the number of layer and direction.
+    Returns: (W_ih, W_hh, b_ih, b_hh): of each a dict by the number of layer and direction.
 
     >>> W_ih, *_ = rnn.unpack_lstm_weights(onp.zeros(736), 3, 4, 2, True)
     >>> [w.shape for w in W_ih.values()]
@@ -151,8 +147,8 @@ def _run_layer(x: Array, h: Array, c: Array, layer: _Layer, lengths: Array, back
 
     def step(state: tuple[Array, Array], at: tuple[Array, Array]
              ) -> tuple[tuple[Array, Array], Array]:
-        (h, c), (t, given) = state, at
-        gates = given + matmul(h, layer.w_hh.T, precision=precision)
+        (h, c), (t, from_input) = state, at
+        gates = from_input + matmul(h, layer.w_hh.T, precision=precision)
         first, forget, cell, output = split(gates, 4, axis=-1)
         c_new = sigmoid(forget) * c + sigmoid(first) * tanh(cell)
         h_new = sigmoid(output) * tanh(c_new)
@@ -193,9 +189,7 @@ def lstm_ref(x: ArrayLike, h_0: ArrayLike, c_0: ArrayLike, W_ih: dict[int, Array
       x, h_0, c_0, seq_lengths, input_size, hidden_size, num_layers, dropout, bidirectional: as of
         `lstm`.
       W_ih, W_hh, b_ih, b_hh: what `unpack_lstm_weights` gives.
-
-    Returns:
-      (y, h_n, c_n), as of `lstm`.
+    Returns: (y, h_n, c_n), as of `lstm`.
 
     >>> weights = rnn.unpack_lstm_weights(onp.ones(16), 1, 1, 1, False)
     >>> y, h, c = rnn.lstm_ref(onp.ones((1, 2, 1)), *onp.zeros((2, 1, 1, 1)), *weights,
@@ -215,15 +209,15 @@ def _layers(x: ArrayLike, h_0: ArrayLike, c_0: ArrayLike, parts: Parts, seq_leng
     _check_arguments(y, h, c, lengths, (input_size, hidden_size, num_layers, directions), dropout)
     h_n, c_n = [], []
     for layer in range(num_layers):
-        found = []
+        outs = []
         for direction in range(directions):
             i = layer * directions + direction
             out, h_i, c_i = _run_layer(y, h[i], c[i], _Layer(*[part[i] for part in parts]), lengths,
                                        direction == 1, precision)
-            found.append(out)
+            outs.append(out)
             h_n.append(h_i)
             c_n.append(c_i)
-        y = concatenate(found, axis=-1)
+        y = concatenate(outs, axis=-1)
     return y, stack(h_n), stack(c_n)
 
 
@@ -240,10 +234,8 @@ def lstm(x: ArrayLike, h_0: ArrayLike, c_0: ArrayLike, weights: ArrayLike, seq_l
       input_size, hidden_size, num_layers, bidirectional: as of `get_num_params_in_lstm`.
       dropout: must be 0.
       precision: of the products of matrices; see `lax.Precision`.
-
-    Returns:
-      (y, h_n, c_n): the states of the last layer, (batch, time, directions * hidden_size), zeros
-      behind the ends; state and cell of each layer and direction at its last element.
+    Returns: (y, h_n, c_n): the states of the last layer, (batch, time, directions * hidden_size),
+      zeros behind the ends; state and cell of each layer and direction at its last element.
 
     >>> weights = rnn.init_lstm_weight(olympus.random.key(0), 3, 4, 2, True)
     >>> start = onp.zeros((4, 2, 4))
@@ -266,9 +258,7 @@ def lstm_fwd(x: ArrayLike, h_0: ArrayLike, c_0: ArrayLike, w: ArrayLike, seq_len
       x, h_0, c_0, seq_lengths, input_size, hidden_size, num_layers, dropout, bidirectional,
         precision: as of `lstm`.
       w: the vector of weights.
-
-    Returns:
-      ((y, h_n, c_n), residuals).
+    Returns: ((y, h_n, c_n), residuals).
 
     >>> (y, h, c), residuals = rnn.lstm_fwd(onp.ones((1, 2, 1)), *onp.zeros((2, 1, 1, 1)),
     ...                                     onp.ones(16), onp.array([2]), 1, 1, 1, 0.0, False, None)
@@ -290,9 +280,7 @@ def lstm_bwd(input_size: int, hidden_size: int, num_layers: int, dropout: float,
       input_size, hidden_size, num_layers, dropout, bidirectional, precision: as of `lstm`.
       residuals: what `lstm_fwd` gave.
       gradients: the cotangents of (y, h_n, c_n).
-
-    Returns:
-      The cotangents of x, h_0, c_0 and the weights, and None for the lengths.
+    Returns: The cotangents of x, h_0, c_0 and the weights, and None for the lengths.
 
     >>> out, residuals = rnn.lstm_fwd(onp.ones((1, 2, 1)), *onp.zeros((2, 1, 1, 1)), onp.ones(16),
     ...                               onp.array([2]), 1, 1, 1, 0.0, False, None)

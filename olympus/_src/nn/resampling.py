@@ -206,9 +206,9 @@ def _by_band(b: Builder, x: IrValue, *, axis: int, size: int, out_size: int, met
     first = np.asarray(band.back_first if adjoint else band.first)
     weights, places = make_aval((count, m), dtypes.to_real_dtype(aval.dtype)), make_aval(
         (m,), INT32)
-    given = b.constant(band.first, make_aval((out_size,), INT32))
+    starts = b.constant(band.first, make_aval((out_size,), INT32))
     (w,) = b.traced(functools.partial(_weights_of_band, band, size, method, antialias,
-                                      weights.dtype), [given], [make_aval((out_size,), INT32)])
+                                      weights.dtype), [starts], [make_aval((out_size,), INT32)])
     forward = make_aval((band.count, out_size), weights.dtype)
     w = b.hold(w, forward)
     if adjoint:
@@ -222,11 +222,11 @@ def _by_band(b: Builder, x: IrValue, *, axis: int, size: int, out_size: int, met
         x, cube = b.hold(x, flat), flat
     (y,) = b.traced(functools.partial(_summed, count), [x, w, b.constant(first, places)], [
         cube, weights, places])
-    found = make_aval((cube.shape[0], m, cube.shape[2]), aval.dtype)
+    bands = make_aval((cube.shape[0], m, cube.shape[2]), aval.dtype)
     # Otherwise XLA computes the sums again in each reader, in its order.
-    y, turned = b.hold(y, found), (m, before, behind)
+    y, turned = b.hold(y, bands), (m, before, behind)
     if moves:
-        (y,) = b.traced(lambda y: transpose(reshape(y, turned), (1, 0, 2)), [y], [found])
+        (y,) = b.traced(lambda y: transpose(reshape(y, turned), (1, 0, 2)), [y], [bands])
     return b.op("stablehlo.reshape", [y], None, out)
 
 
@@ -248,19 +248,19 @@ def _turned(b: Builder, w: IrValue, forward: ShapedArray, band: _Band, aval: Sha
     row = place - band.first[np.clip(outs, 0, out_size - 1)]
     there = (row >= 0) & (row < band.count) & (outs < out_size)
     at = np.where(there, row * out_size + outs, band.count * out_size).astype(np.int32)
-    (found,) = b.traced(lambda w, at: take(reshape(w, (forward.size,)), at, 0, mode="fill",
-                                           fill_value=0), [
+    (turned,) = b.traced(lambda w, at: take(reshape(w, (forward.size,)), at, 0, mode="fill",
+                                            fill_value=0), [
         w, b.constant(at, make_aval(at.shape, INT32))], [forward, make_aval(at.shape, INT32)])
-    return b.hold(found, aval)
+    return b.hold(turned, aval)
 
 
 def _summed(count: int, x: Array, w: Array, first: Array) -> Array:
     """The sum of slices of x[:, n, :] from `first` on, each with its weights."""
-    found: Any = None
+    total: Any = None
     for k in range(count):
         term = take(x, first + k, 1, mode="clip") * w[k][:, None]
-        found = term if found is None else found + term
-    return found
+        total = term if total is None else total + term
+    return total
 
 
 KERNELS = {resampled_p: (Kernel("sums of the pixels with weights", "most weights are 0",

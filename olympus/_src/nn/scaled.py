@@ -40,10 +40,8 @@ def scaled_matmul(lhs: ArrayLike, rhs: ArrayLike, lhs_scales: ArrayLike, rhs_sca
       lhs_scales: [B, M, K / a]: each scales a neighbouring elements of a row.
       rhs_scales: [B, N, K / b].
       preferred_element_type: dtype of the result.
-
-    Returns:
-      An array [B, M, N]. Operands are scaled in bfloat16, where 8-bit floats times powers of two
-      are exact, and products are added in float32.
+    Returns: An array [B, M, N]. Operands are scaled in bfloat16, where 8-bit floats times powers of
+      two are exact, and products are added in float32.
 
     TypeError for shapes that do not fit.
 
@@ -89,9 +87,7 @@ def get_scaled_dot_general_config(mode: str, global_scale: ArrayLike | None = No
         float4_e2m1fn, scaled by float8_e4m3fn.
       global_scale: of "nvfp4", float32[1] (None is 1): the operand is divided by it beforehand;
         the largest magnitude / (6 * 448) keeps all scales in range.
-
-    Returns:
-      A configuration. ValueError for another mode, and for a global_scale of "mxfp8".
+    Returns: A configuration. ValueError for another mode, and for a global_scale of "mxfp8".
 
     >>> config = nn.get_scaled_dot_general_config("mxfp8")
     >>> config.block_size, config.data_type
@@ -178,10 +174,8 @@ def scaled_dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDim
       configs: of `get_scaled_dot_general_config`, three: for lhs, rhs and, in reverse mode,
         cotangents; None is `lax.dot_general` itself.
       implementation: ignored.
-
-    Returns:
-      An array shaped as of `lax.dot_general`. Derivatives, in reverse mode, are products of the
-      same kind: the derivatives of the product without rounding, at rounded operands.
+    Returns: An array shaped as of `lax.dot_general`. Derivatives, in reverse mode, are products of
+      the same kind: the derivatives of the product without rounding, at rounded operands.
 
     >>> x = onp.linspace(-1., 1., 64).reshape(1, 64)
     >>> configs = [nn.get_scaled_dot_general_config("mxfp8")] * 3

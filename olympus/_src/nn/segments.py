@@ -124,12 +124,9 @@ def segment_max(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | Non
                 out_sharding: ShardingLike = None) -> Array:
     """The largest element, column by column, of the rows that belong to the same segment.
 
-    Args:
-      data: array, shape (n, …).
-
-    Returns:
-      An array of shape (num_segments, …) and the dtype of `data`; for segments without rows, -inf
-      or the least value that the dtype has.
+    Args: data: array, shape (n, …).
+    Returns: An array of shape (num_segments, …) and the dtype of `data`; for segments without rows,
+      -inf or the least value that the dtype has.
 
     >>> print(ops.segment_max(onp.array([1., 2., 4., 8.]), onp.array([0, 2, 0, 2])))
     [  4. -inf   8.]
@@ -145,9 +142,8 @@ def segment_min(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | Non
                 out_sharding: ShardingLike = None) -> Array:
     """The least element, column by column, of the rows that belong to the same segment.
 
-    Returns:
-      An array of shape (num_segments, …) and the dtype of `data`; for segments without rows, inf
-      or the largest value that the dtype has.
+    Returns: An array of shape (num_segments, …) and the dtype of `data`; for segments without rows,
+      inf or the largest value that the dtype has.
 
     >>> print(ops.segment_min(onp.array([1., 2., 4., 8.]), onp.array([0, 2, 0, 2])))
     [ 1. inf  2.]

@@ -70,9 +70,8 @@ _GT, _GE = ("c", _Lexicographic(gt_p)), ("c", _Lexicographic(ge_p))
 def add(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x + y`, element by element; of booleans, whether either is true.
 
-    Returns:
-      An array of the broadcast shape and the promoted dtype; integers wrap around at its limits.
-      Where NumPy widens to float64 beside an int32, the float's own width stays here.
+    Returns: An array of the broadcast shape and the promoted dtype; integers wrap around at its
+      limits. Where NumPy widens to float64 beside an int32, the float's own width stays here.
 
     >>> onp.add(onp.arange(3), onp.float16(1.5))
     Array([1.5, 2.5, 3.5], dtype=float16)
@@ -86,13 +85,10 @@ def add(x: ArrayLike, y: ArrayLike, /) -> Array:
 def subtract(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x - y`, element by element.
 
-    Args:
-      x, y: arrays or numbers that broadcast. Two booleans are a TypeError, as in NumPy: use
+    Args: x, y: arrays or numbers that broadcast. Two booleans are a TypeError, as in NumPy: use
         `logical_xor`.
-
-    Returns:
-      An array of the broadcast shape and the promoted dtype; integers, unsigned ones too, wrap
-      around.
+    Returns: An array of the broadcast shape and the promoted dtype; integers, unsigned ones too,
+      wrap around.
 
     >>> onp.subtract(onp.array([[1], [5]]), onp.array([1, 2]))
     Array([[ 0, -1],
@@ -105,9 +101,8 @@ def subtract(x: ArrayLike, y: ArrayLike, /) -> Array:
 def multiply(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x * y`, element by element; of booleans, whether both are true.
 
-    Returns:
-      An array of the broadcast shape and the promoted dtype; integers wrap around. 0 times infinity
-      is NaN.
+    Returns: An array of the broadcast shape and the promoted dtype; integers wrap around. 0 times
+      infinity is NaN.
 
     >>> onp.multiply(onp.array([1., 2.]), onp.array([[3.], [4.]]))
     Array([[3., 6.],
@@ -120,13 +115,10 @@ def multiply(x: ArrayLike, y: ArrayLike, /) -> Array:
 def divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """`x1 / x2`, element by element, never rounded to integers.
 
-    Args:
-      x1, x2: arrays or numbers that broadcast, of any dtype.
-
-    Returns:
-      Floating or complex numbers of the broadcast shape; integers and booleans become the default
-      float (float32, where NumPy has float64). By 0 the quotient is infinite, or NaN for 0 / 0; no
-      warning is given.
+    Args: x1, x2: arrays or numbers that broadcast, of any dtype.
+    Returns: Floating or complex numbers of the broadcast shape; integers and booleans become the
+      default float (float32, where NumPy has float64). By 0 the quotient is infinite, or NaN for 0
+      / 0; no warning is given.
 
     >>> onp.divide(onp.array([1, -1, 0]), 0)
     Array([ inf, -inf,  nan], dtype=float32)
@@ -156,9 +148,8 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     By 0 it is 0 for integers, infinite or NaN for floats. Where an operand is infinite it is the
     quotient itself, as the array API standard has it; NumPy has NaN and -1 there, as `divmod` has.
 
-    Returns:
-      An array of the promoted dtype: integers stay integers, booleans become int32. The derivative
-      is 0.
+    Returns: An array of the promoted dtype: integers stay integers, booleans become int32. The
+      derivative is 0.
 
     >>> onp.floor_divide(onp.array([7, -7]), 2)
     Array([ 3, -4], dtype=int32)
@@ -223,9 +214,8 @@ def _nonzero_divisor(y: Array) -> Array:
 def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The remainder of `floor_divide`: `x1 % x2`, with the sign of `x2`.
 
-    Returns:
-      An array of the promoted dtype. By 0 it is NaN for floats, 0 for integers. A remainder 0 has
-      the sign of `x2` too. The derivative by `x1` is 1 everywhere.
+    Returns: An array of the promoted dtype. By 0 it is NaN for floats, 0 for integers. A remainder
+      0 has the sign of `x2` too. The derivative by `x1` is 1 everywhere.
 
     >>> onp.remainder(onp.array([7, -7]), onp.array([-3, 3]))
     Array([-2,  2], dtype=int32)
@@ -243,8 +233,7 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The remainder of division rounded towards zero, as in C: with the sign of `x1`.
 
-    Returns:
-      An array of the promoted dtype; by 0 NaN for floats, 0 for integers.
+    Returns: An array of the promoted dtype; by 0 NaN for floats, 0 for integers.
 
     >>> onp.fmod(onp.array([7, -7]), 3), onp.remainder(onp.array([7, -7]), 3)
     (Array([ 1, -1], dtype=int32), Array([1, 2], dtype=int32))
@@ -259,9 +248,8 @@ def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
     """The pair `(x1 // x2, x1 % x2)`, in one pass for floats.
 
-    Returns:
-      Two arrays of the promoted dtype, as of `floor_divide` and `remainder`; for infinite floats
-      the quotient is NumPy's.
+    Returns: Two arrays of the promoted dtype, as of `floor_divide` and `remainder`; for infinite
+      floats the quotient is NumPy's.
 
     >>> onp.divmod(onp.array([7, -7]), 3)
     (Array([ 2, -3], dtype=int32), Array([1, 2], dtype=int32))
@@ -323,9 +311,7 @@ def power(x1: ArrayLike, x2: ArrayLike, /, *rest: object, **options: object) -> 
       x2: exponents that broadcast with the bases. A negative Python int with an integer base is a
         TypeError; in integer arrays, whose values a shape must not depend on, negative exponents
         give unspecified numbers, where NumPy raises.
-
-    Returns:
-      An array of the promoted dtype; integers wrap around, booleans become int32.
+    Returns: An array of the promoted dtype; integers wrap around, booleans become int32.
 
     >>> onp.power(onp.arange(4), 2)
     Array([0, 1, 4, 9], dtype=int32)
@@ -363,8 +349,7 @@ def _integer_power(x: Array, y: Array) -> Array:
 def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x ** y` in floating or complex numbers, so that integers take negative exponents.
 
-    Returns:
-      An array of the promoted inexact dtype: float32 for integers, where NumPy has at least
+    Returns: An array of the promoted inexact dtype: float32 for integers, where NumPy has at least
       float64.
 
     >>> onp.float_power(onp.arange(3), -1)
@@ -377,9 +362,8 @@ def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
 def square(x: ArrayLike, /) -> Array:
     """`x * x`.
 
-    Returns:
-      An array of that shape and dtype; integers wrap around, booleans become int32. For the squared
-      size of complex numbers multiply by `conjugate`.
+    Returns: An array of that shape and dtype; integers wrap around, booleans become int32. For the
+      squared size of complex numbers multiply by `conjugate`.
 
     >>> onp.square(onp.array([1 + 2j, 3]))
     Array([-3.+4.j,  9.+0.j], dtype=complex64)
@@ -395,9 +379,8 @@ def square(x: ArrayLike, /) -> Array:
 def reciprocal(x: ArrayLike, /) -> Array:
     """`1 / x`; infinite, with the sign of the zero, at ±0.
 
-    Returns:
-      Floating or complex numbers of that shape. NumPy divides integers as integers, which gives 0
-      for most; here they become the default float.
+    Returns: Floating or complex numbers of that shape. NumPy divides integers as integers, which
+      gives 0 for most; here they become the default float.
 
     >>> onp.reciprocal(onp.array([2, 0]))
     Array([0.5, inf], dtype=float32)
@@ -410,12 +393,9 @@ def reciprocal(x: ArrayLike, /) -> Array:
 def negative(x: ArrayLike, /) -> Array:
     """`-x`.
 
-    Args:
-      x: array or number of any shape. Booleans are a TypeError, as in NumPy: use `logical_not`.
-
-    Returns:
-      An array of the same dtype; unsigned integers wrap around, and so does the smallest signed
-      one.
+    Args: x: array or number of any shape. Booleans are a TypeError, as in NumPy: use `logical_not`.
+    Returns: An array of the same dtype; unsigned integers wrap around, and so does the smallest
+      signed one.
 
     >>> onp.negative(onp.array([1., 0.])), onp.negative(onp.array([1], "uint8"))
     (Array([-1., -0.], dtype=float32), Array([255], dtype=uint8))
@@ -427,11 +407,8 @@ def negative(x: ArrayLike, /) -> Array:
 def positive(x: ArrayLike, /, *rest: object, **options: object) -> Array:
     """`+x`: the operand, as an array.
 
-    Args:
-      x: array or number of any dtype and shape; NumPy refuses booleans.
-
-    Returns:
-      The same array: immutable as it is, it is not copied.
+    Args: x: array or number of any dtype and shape; NumPy refuses booleans.
+    Returns: The same array: immutable as it is, it is not copied.
 
     >>> onp.positive(onp.array([-1, 2]))
     Array([-1,  2], dtype=int32)
@@ -449,10 +426,9 @@ def positive(x: ArrayLike, /, *rest: object, **options: object) -> Array:
 def absolute(x: ArrayLike, /) -> Array:
     """The distance from 0: of complex numbers `sqrt(re**2 + im**2)`, without overflow.
 
-    Returns:
-      An array of the same dtype, of complex numbers their real one; booleans and unsigned integers
-      as they are. The smallest signed integer is its own. The derivative at 0 is 1 for real
-      numbers, 0 for complex ones.
+    Returns: An array of the same dtype, of complex numbers their real one; booleans and unsigned
+      integers as they are. The smallest signed integer is its own. The derivative at 0 is 1 for
+      real numbers, 0 for complex ones.
 
     >>> onp.absolute(onp.array([3 + 4j, -1]))
     Array([5., 1.], dtype=float32)
@@ -465,11 +441,8 @@ def absolute(x: ArrayLike, /) -> Array:
 def fabs(x: ArrayLike, /) -> Array:
     """The absolute value of real numbers, always in floating point.
 
-    Args:
-      x: array or number of any shape; complex ones are a TypeError, see `absolute`.
-
-    Returns:
-      Floats of that shape; integers become the default float.
+    Args: x: array or number of any shape; complex ones are a TypeError, see `absolute`.
+    Returns: Floats of that shape; integers become the default float.
 
     >>> onp.fabs(onp.array([-1, 2]))
     Array([1., 2.], dtype=float32)
@@ -483,11 +456,8 @@ def fabs(x: ArrayLike, /) -> Array:
 def sign(x: ArrayLike, /) -> Array:
     """-1, 0 or 1; of complex numbers the direction, `x / abs(x)`, and 0 at 0.
 
-    Args:
-      x: array or number of any numeric dtype and shape.
-
-    Returns:
-      An array of the same dtype; NaN of NaN, 0 of -0. The derivative is 0 everywhere.
+    Args: x: array or number of any numeric dtype and shape.
+    Returns: An array of the same dtype; NaN of NaN, 0 of -0. The derivative is 0 everywhere.
 
     >>> onp.sign(onp.array([-2., -0., onp.nan])), onp.sign(onp.array([3 + 4j]))
     (Array([-1.,  0., nan], dtype=float32), Array([0.6+0.8j], dtype=complex64))
@@ -501,13 +471,10 @@ def sign(x: ArrayLike, /) -> Array:
 def maximum(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The larger of two elements; NaN if either is, see `fmax`.
 
-    Args:
-      x, y: arrays or numbers that broadcast, of any dtype; complex ones are compared by real part,
-        then by imaginary part.
-
-    Returns:
-      An array of the broadcast shape and promoted dtype. Where both are equal, each gets half of
-      the derivative.
+    Args: x, y: arrays or numbers that broadcast, of any dtype; complex ones are compared by real
+        part, then by imaginary part.
+    Returns: An array of the broadcast shape and promoted dtype. Where both are equal, each gets
+      half of the derivative.
 
     >>> onp.maximum(onp.array([1., onp.nan, 3.]), 2.)
     Array([ 2., nan,  3.], dtype=float32)
@@ -542,12 +509,9 @@ def _of_known(name: str, larger: Primitive, order: tuple[str, _Lexicographic], x
 def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The larger of two elements; where one is NaN, the other one.
 
-    Args:
-      x1, x2: arrays or numbers that broadcast, of any dtype; complex ones as of `maximum`.
-
-    Returns:
-      An array of the broadcast shape and promoted dtype; NaN only where both are. Where both are
-      equal, `x1` gets the derivative.
+    Args: x1, x2: arrays or numbers that broadcast, of any dtype; complex ones as of `maximum`.
+    Returns: An array of the broadcast shape and promoted dtype; NaN only where both are. Where both
+      are equal, `x1` gets the derivative.
 
     >>> onp.fmax(onp.array([1., onp.nan]), onp.array([onp.nan, 3.]))
     Array([1., 3.], dtype=float32)
@@ -560,8 +524,7 @@ def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
 def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The smaller of two elements; where one is NaN, the other one.
 
-    Args:
-      x1, x2: arrays or numbers that broadcast, of any dtype; complex ones as of `minimum`.
+    Args: x1, x2: arrays or numbers that broadcast, of any dtype; complex ones as of `minimum`.
 
     >>> onp.fmin(onp.array([1., onp.nan, 5.]), 3.)
     Array([1., 3., 3.], dtype=float32)
@@ -575,12 +538,9 @@ def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
 def equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x == y`, element by element.
 
-    Args:
-      x, y: arrays or numbers that broadcast; they are compared in the promoted dtype, except that a
-        Python int that it does not hold is equal to nothing.
-
-    Returns:
-      bool of the broadcast shape. NaN equals nothing, itself included; 0 equals -0.
+    Args: x, y: arrays or numbers that broadcast; they are compared in the promoted dtype, except
+        that a Python int that it does not hold is equal to nothing.
+    Returns: bool of the broadcast shape. NaN equals nothing, itself included; 0 equals -0.
 
     >>> onp.equal(onp.array([0., onp.nan]), onp.array([-0., onp.nan]))
     Array([ True, False], dtype=bool)
@@ -592,11 +552,8 @@ def equal(x: ArrayLike, y: ArrayLike, /) -> Array:
 def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x != y`, element by element: where `equal` is false.
 
-    Args:
-      x, y: arrays or numbers that broadcast, compared as by `equal`.
-
-    Returns:
-      bool of the broadcast shape; true for NaN, which `x != x` finds.
+    Args: x, y: arrays or numbers that broadcast, compared as by `equal`.
+    Returns: bool of the broadcast shape; true for NaN, which `x != x` finds.
 
     >>> onp.not_equal(onp.arange(3), onp.array([[0], [2]]))
     Array([[False,  True,  True],
@@ -609,8 +566,7 @@ def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
 def less(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x < y`, element by element.
 
-    Args:
-      x, y: arrays or numbers that broadcast. Complex ones are compared by real part, then by
+    Args: x, y: arrays or numbers that broadcast. Complex ones are compared by real part, then by
         imaginary part. Python ints count with their own value, though the other dtype may not hold
         it.
 
@@ -624,8 +580,7 @@ def less(x: ArrayLike, y: ArrayLike, /) -> Array:
 def less_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x <= y`, element by element.
 
-    Args:
-      x, y: arrays or numbers that broadcast, compared as by `less`.
+    Args: x, y: arrays or numbers that broadcast, compared as by `less`.
 
     >>> onp.less_equal(onp.array([1., 2., onp.nan]), 1.)
     Array([ True, False, False], dtype=bool)
@@ -637,8 +592,7 @@ def less_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
 def greater(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x > y`, element by element.
 
-    Args:
-      x, y: arrays or numbers that broadcast, compared as by `less`.
+    Args: x, y: arrays or numbers that broadcast, compared as by `less`.
 
     >>> onp.greater(onp.array([1 + 2j, 1 + 3j]), 1 + 2j)
     Array([False,  True], dtype=bool)
@@ -650,8 +604,7 @@ def greater(x: ArrayLike, y: ArrayLike, /) -> Array:
 def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x >= y`, element by element.
 
-    Args:
-      x, y: arrays or numbers that broadcast, compared as by `less`.
+    Args: x, y: arrays or numbers that broadcast, compared as by `less`.
 
     >>> onp.greater_equal(onp.arange(3), 1)
     Array([False,  True,  True], dtype=bool)
@@ -670,9 +623,8 @@ def _real(x: Array) -> Array:
 def real(val: ArrayLike, /) -> Array:
     """The real part of complex numbers; real numbers as they are.
 
-    Returns:
-      An array of the real dtype: float32 of complex64. It is a value, not a view to assign to as in
-      NumPy: use `lax.complex` to make a new one.
+    Returns: An array of the real dtype: float32 of complex64. It is a value, not a view to assign
+      to as in NumPy: use `lax.complex` to make a new one.
 
     >>> onp.real(onp.array([1 + 2j, 3j]))
     Array([1., 0.], dtype=float32)
@@ -685,8 +637,7 @@ def real(val: ArrayLike, /) -> Array:
 def imag(val: ArrayLike, /) -> Array:
     """The imaginary part of complex numbers; 0 of real numbers.
 
-    Returns:
-      An array of the real dtype: float32 of complex64, the same one of real numbers.
+    Returns: An array of the real dtype: float32 of complex64, the same one of real numbers.
 
     >>> onp.imag(onp.array([1 + 2j, 3])), onp.imag(onp.array([1, 2]))
     (Array([2., 0.], dtype=float32), Array([0, 0], dtype=int32))
@@ -706,8 +657,7 @@ def _conjugate(x: Array) -> Array:
 def conjugate(x: ArrayLike, /, *rest: object, **options: object) -> Array:
     """The complex conjugate: the imaginary part with the other sign; real numbers as they are.
 
-    Returns:
-      An array of the same dtype.
+    Returns: An array of the same dtype.
 
     >>> onp.conjugate(onp.array([1 + 2j, 3]))
     Array([1.-2.j, 3.-0.j], dtype=complex64)

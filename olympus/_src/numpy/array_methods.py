@@ -77,8 +77,8 @@ def _binary(fun: Any, public: Any, swapped: bool, name: str = "") -> Any:
                     "with float or olympus.numpy.asarray.")
         except FAILURES as error:
             # Users' types are looked for after a failure: operations on arrays pay nothing.
-            if HIGH and (found := _by_type(self, other, name)) is not None:
-                return found
+            if HIGH and (by_type := _by_type(self, other, name)) is not None:
+                return by_type
             begin_with(public, error)
             raise
         return NotImplemented
@@ -91,9 +91,9 @@ def _by_type(self: Value, other: Value, name: str) -> Value:
         f"__r{name[2:]}")
     for x, y, method in ((self, other, name), (other, self, reflected)):
         if isinstance(x, Tracer) and x.aval.is_high:
-            found = getattr(type(x.aval), method, None)
-            if found is not None and hasattr(found, "fun"):
-                return found.fun(x, y)
+            operator = getattr(type(x.aval), method, None)
+            if operator is not None and hasattr(operator, "fun"):
+                return operator.fun(x, y)
         elif type(x) in FOREIGN_AVALS and typeof(x).is_high:
             return NotImplemented       # an object has operators of its own
     return None

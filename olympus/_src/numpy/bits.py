@@ -43,9 +43,7 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Ar
       a: booleans or integers [..., n, ...].
       axis: the axis to pack; of the flattened array if None. Zeros fill the last byte.
       bitorder: whether the first element is the highest ("big") or the lowest bit ("little").
-
-    Returns:
-      uint8[..., ceil(n / 8), ...].
+    Returns: uint8[..., ceil(n / 8), ...].
 
     Raises TypeError for other dtypes.
 
@@ -73,9 +71,7 @@ def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None,
       count: how many bits to keep, with zeros where there are fewer; negative: how many to drop at
         the end; all if None.
       bitorder: whether the first element is the highest ("big") or the lowest bit ("little").
-
-    Returns:
-      uint8[..., 8 n, ...], or [..., count, ...].
+    Returns: uint8[..., 8 n, ...], or [..., count, ...].
 
     Raises TypeError for other dtypes, ValueError for a count below -8 n.
 
@@ -85,8 +81,8 @@ def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None,
     x, axis, values = _bytes_of("unpackbits", a, axis, bitorder, "u")
     shape = x.shape
     wide = (*shape[:axis + 1], 8, *shape[axis + 1:])
-    kept = tuple([i for i in range(x.ndim + 1) if i != axis + 1])
-    bits = ne(bitwise_and(lax_shape.broadcast_in_dim(x, wide, kept),
+    other_axes = tuple([i for i in range(x.ndim + 1) if i != axis + 1])
+    bits = ne(bitwise_and(lax_shape.broadcast_in_dim(x, wide, other_axes),
                                 lax_shape.broadcast_in_dim(values, wide, (axis + 1,))),
                  full(wide, 0, _BYTE))
     n = 8 * shape[axis]

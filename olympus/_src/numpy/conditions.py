@@ -62,11 +62,9 @@ def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defau
       condlist: arrays, true where not 0, that broadcast.
       choicelist: as many arrays, which broadcast with them.
       default: for the places where no condition holds.
-
-    Returns:
-      An array of the broadcast shape and of the dtype that choices and default promote to. All
-      choices are computed; derivatives pass to the chosen ones alone. No conditions, or not as many
-      as choices, are a ValueError.
+    Returns: An array of the broadcast shape and of the dtype that choices and default promote to.
+      All choices are computed; derivatives pass to the chosen ones alone. No conditions, or not as
+      many as choices, are a ValueError.
 
     >>> x = onp.arange(5)
     >>> onp.select([x < 2, x > 3], [x, 10 * x], default=-1)
@@ -97,11 +95,9 @@ def piecewise(x: ArrayLike, condlist: ArrayLike | Sequence[ArrayLike],
       condlist: arrays of booleans of the shape of `x`, or one of them.
       funclist: a function or constant per condition, and perhaps one for where none holds, else 0.
       *args, **kw: passed on to the functions.
-
-    Returns:
-      An array of the shape and dtype of `x`. Unlike in NumPy every function is called with all of
-      `x`, since sizes must not depend on values, so they should not raise anywhere. Other numbers
-      of functions are a ValueError.
+    Returns: An array of the shape and dtype of `x`. Unlike in NumPy every function is called with
+      all of `x`, since sizes must not depend on values, so they should not raise anywhere. Other
+      numbers of functions are a ValueError.
 
     >>> x = onp.array([-2., 0., 3.])
     >>> onp.piecewise(x, [x < 0, x > 0], [lambda v: -v, lambda v: v ** 2, 7.])
@@ -147,10 +143,8 @@ def clip(arr: ArrayLike | None = None, /, min: ArrayLike | None = None,
         does not hold limit nothing.
       a_min, a_max: NumPy's older names of `min` and `max`.
       out: None: arrays cannot be written to.
-
-    Returns:
-      An array of the broadcast shape and promoted dtype; NaN stays, `max` wins where it is below
-      `min`. The derivative is 1 within, 0 outside, 1/2 at a limit.
+    Returns: An array of the broadcast shape and promoted dtype; NaN stays, `max` wins where it is
+      below `min`. The derivative is 1 within, 0 outside, 1/2 at a limit.
 
     >>> onp.clip(onp.arange(4), 1, 2)
     Array([1, 1, 2, 2], dtype=int32)
@@ -204,9 +198,7 @@ def nan_to_num(x: ArrayLike, copy: bool = True, nan: ArrayLike = 0.0,
       copy: ignored: arrays are never changed in place.
       nan: for NaN.
       posinf, neginf: for infinities; the largest and the smallest number of the dtype unless given.
-
-    Returns:
-      An array of the same shape and dtype; no derivative passes through a replaced element.
+    Returns: An array of the same shape and dtype; no derivative passes through a replaced element.
 
     >>> onp.nan_to_num(onp.array([onp.nan, onp.inf, 1.]), posinf=9.)
     Array([0., 9., 1.], dtype=float32)

@@ -43,8 +43,8 @@ class finfo:
     dtype: np.dtype
 
     def __init__(self, dtype: DTypeLike | ArrayLike) -> None:
-        given = dtype if isinstance(dtype, (type, str)) else getattr(dtype, "dtype", dtype)
-        self._numpy = dtypes.finfo(dtypes.as_dtype(given))
+        of_dtype = dtype if isinstance(dtype, (type, str)) else getattr(dtype, "dtype", dtype)
+        self._numpy = dtypes.finfo(dtypes.as_dtype(of_dtype))
         self.dtype = np.dtype(self._numpy.dtype)
 
     def __getattr__(self, name: str) -> int | Limit:
@@ -64,12 +64,9 @@ class finfo:
 def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
     """Whether a dtype or abstract type is another one or below it.
 
-    Args:
-      arg1, arg2: dtypes, their names, or abstract types such as `onp.floating`.
-
-    Returns:
-      A Python bool; unlike NumPy's it knows bfloat16, the 8-bit floats, int4 and the dtypes of
-      keys.
+    Args: arg1, arg2: dtypes, their names, or abstract types such as `onp.floating`.
+    Returns: A Python bool; unlike NumPy's it knows bfloat16, the 8-bit floats, int4 and the dtypes
+      of keys.
 
     >>> onp.issubdtype("bfloat16", onp.floating), onp.issubdtype("int32", "int64")
     (True, False)
@@ -80,14 +77,11 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
 def promote_types(a: DTypeLike, b: DTypeLike) -> np.dtype:
     """The dtype to which two dtypes promote.
 
-    Args:
-      a, b: dtypes or their names; Python's `int`, `float` and `complex` are weak, as their numbers
-        are.
-
-    Returns:
-      A NumPy dtype, of 64 bits also where x64 is off. A float wins over any integer at its own
-      width, where NumPy widens to hold the integers: int32 with float16 is float64 there. Where two
-      dtypes have no common one, `TypePromotionError`, a ValueError, says so.
+    Args: a, b: dtypes or their names; Python's `int`, `float` and `complex` are weak, as their
+        numbers are.
+    Returns: A NumPy dtype, of 64 bits also where x64 is off. A float wins over any integer at its
+      own width, where NumPy widens to hold the integers: int32 with float16 is float64 there. Where
+      two dtypes have no common one, `TypePromotionError`, a ValueError, says so.
 
     >>> onp.promote_types("int32", "float16"), onp.promote_types("int8", int)
     (dtype('float16'), dtype('int8'))
@@ -100,12 +94,9 @@ def promote_types(a: DTypeLike, b: DTypeLike) -> np.dtype:
 def result_type(*args: ArrayLike | DTypeLike) -> np.dtype:
     """The dtype of an operation of all these operands, without computing it.
 
-    Args:
-      *args: arrays, numbers, dtypes or their names, at least one; Python's numbers are weak: they
-        take the dtype of the arrays beside them, if it has their kind or a later one.
-
-    Returns:
-      A NumPy dtype, of 32 bits at most unless x64 is enabled.
+    Args: *args: arrays, numbers, dtypes or their names, at least one; Python's numbers are weak:
+        they take the dtype of the arrays beside them, if it has their kind or a later one.
+    Returns: A NumPy dtype, of 32 bits at most unless x64 is enabled.
 
     >>> onp.result_type(onp.ones(2, "float16"), 2, 3.), onp.result_type("int8", 1.)
     (dtype('float16'), dtype('float32'))
@@ -130,9 +121,7 @@ def shape(a: ArrayLike | DuckTypedArray | Sequence[PyTree]) -> tuple[int, ...]:
 
     Args:
       a: an array, a traced one too, a number, a nested list, or anything with a shape and a dtype.
-
-    Returns:
-      A tuple of ints, known when tracing.
+    Returns: A tuple of ints, known when tracing.
 
     >>> onp.shape([[1, 2, 3]]), onp.shape(0.5)
     ((1, 3), ())
@@ -145,9 +134,7 @@ def ndim(a: ArrayLike | DuckTypedArray | Sequence[PyTree]) -> int:
 
     Args:
       a: an array, a traced one too, a number, a nested list, or anything with a shape and a dtype.
-
-    Returns:
-      A Python int, known when tracing; 0 of numbers.
+    Returns: A Python int, known when tracing; 0 of numbers.
 
     >>> onp.ndim(onp.ones((2, 3))), onp.ndim(0.5)
     (2, 0)
@@ -162,9 +149,7 @@ def size(a: ArrayLike | DuckTypedArray | Sequence[PyTree], axis: int | Sequence[
     Args:
       a: an array, a traced one too, a number, a nested list, or anything with a shape and a dtype.
       axis: an int, or several; None is all axes.
-
-    Returns:
-      A Python int, known when tracing; 1 of numbers.
+    Returns: A Python int, known when tracing; 1 of numbers.
 
     >>> onp.size(onp.ones((2, 3))), onp.size(onp.ones((2, 3)), axis=1)
     (6, 3)
@@ -176,8 +161,7 @@ def size(a: ArrayLike | DuckTypedArray | Sequence[PyTree], axis: int | Sequence[
 def iterable(y: object) -> bool:
     """Whether a value can be iterated over: an array with axes, a list, not a number.
 
-    Args:
-      y: any object.
+    Args: y: any object.
 
     >>> onp.iterable(onp.arange(3)), onp.iterable(3)
     (True, False)

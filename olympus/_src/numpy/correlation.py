@@ -84,9 +84,7 @@ def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision: Preci
         max(n, m) - min(n, m) + 1 in which the vectors overlap completely.
       precision: of the products, as in `lax.dot_general`.
       preferred_element_type: the dtype in which they are summed.
-
-    Returns:
-      A vector of the promoted dtype, of the size that `mode` gives.
+    Returns: A vector of the promoted dtype, of the size that `mode` gives.
 
     Raises ValueError for vectors without elements, for higher ranks and for another mode.
 
@@ -131,8 +129,8 @@ def _variables(name: str, m: ArrayLike, y: ArrayLike | None, rowvar: bool, dtype
         if not dtypes.is_inexact(dtype):
             raise ValueError(f"{name}: dtype {dtypes.long_name(dtype)} given; covariances are "
                              "quotients; a floating or complex dtype is required.")
-    given = [m] if y is None else [m, y]
-    variables = [to_array(x) for x in promote_dtypes(name, *given, inexact=True)]
+    operands = [m] if y is None else [m, y]
+    variables = [to_array(x) for x in promote_dtypes(name, *operands, inexact=True)]
     for x in variables:
         if x.ndim > 2:
             raise ValueError(f"{name}: {x.aval} given; at most 2 dimensions are possible.")
@@ -183,9 +181,7 @@ def cov(m: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, bias: boo
       fweights: integers [n], how often each observation counts.
       aweights: [n], how much each observation counts.
       dtype: of the result.
-
-    Returns:
-      float[k, k], or a scalar of one variable.
+    Returns: float[k, k], or a scalar of one variable.
 
     Raises ValueError for ranks above 2, for a dtype of integers, and for weights below 0, which is
     seen only where they are not traced, RuntimeError for weights of the wrong size, TypeError for
@@ -244,10 +240,8 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True,
       y: more variables, in the same form.
       rowvar: whether rows are variables; if not, columns are.
       dtype: of the result.
-
-    Returns:
-      float[k, k] within [-1, 1] (complex numbers in both parts), or a scalar of one variable; NaN
-      of variables that do not vary.
+    Returns: float[k, k] within [-1, 1] (complex numbers in both parts), or a scalar of one
+      variable; NaN of variables that do not vary.
 
     >>> print(onp.corrcoef(onp.array([[0., 1., 2.], [2., 1., 0.]])))
     [[ 1. -1.]

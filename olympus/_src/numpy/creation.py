@@ -58,9 +58,7 @@ def array(object: object, dtype: DTypeLike | None = None, *, copy: bool | None =
       copy: whether the result must have memory of its own. The default copies.
       ndmin: how many axes there are at least; those missing are put in front.
       ndmax: how many axes there may be at most.
-
-    Returns:
-      An array.
+    Returns: An array.
 
     Raises TypeError for values that are not numeric and for Python's complex numbers at a real
     dtype (arrays lose their imaginary part with a warning), ValueError for ragged lists, None and
@@ -115,11 +113,8 @@ def asarray(a: object, dtype: DTypeLike | None = None, order: str | None = None,
 def copy(a: ArrayLike, order: str | None = None, subok: bool = False) -> Array:
     """A copy of the array, in memory of its own.
 
-    Args:
-      a: array.
-
-    Returns:
-      An array of the shape and dtype of `a`.
+    Args: a: array.
+    Returns: An array of the shape and dtype of `a`.
 
     >>> print(onp.copy(onp.arange(3)))
     [0 1 2]
@@ -150,8 +145,8 @@ def _to_array(x: Any, dtype: DType | None, copy: bool | None, device: Device | N
         return to_array(convert(x, dtype) if dtype is not None else x)
     if isinstance(x, Tracer) or kind is ArrayImpl or kind in WRAPPERS:
         return _from_array(x, dtype, copy)
-    if kind not in _WITHOUT_METHOD and (given := array_method(x)) is not None:
-        return _to_array(given(), dtype, copy, device)
+    if kind not in _WITHOUT_METHOD and (method := array_method(x)) is not None:
+        return _to_array(method(), dtype, copy, device)
     if x is None:
         raise ValueError("array: None given; numbers or arrays are required; use nan for missing "
                          "numbers.")
@@ -277,8 +272,8 @@ def _from_numpy(x: np.ndarray, dtype: DType | None, device: Device | None, copy:
 
 def _nested(x: PyTree, leaves: list[ArrayLike]) -> PyTree:
     """A sequence as nested lists; their elements, which are no sequences, go to `leaves`."""
-    if type(x) not in _WITHOUT_METHOD and (given := array_method(x)) is not None:
-        x = given()
+    if type(x) not in _WITHOUT_METHOD and (method := array_method(x)) is not None:
+        x = method()
     if type(x) in SCALAR_TYPES:
         pass
     elif is_sequence(x) and not _is_numpy_data(x):
@@ -594,11 +589,8 @@ def zeros_like(a: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = None,
                out_sharding: ShardingLike = None, order: str = "K", subok: bool = True) -> Array:
     """Zeros of the shape and dtype of another array.
 
-    Args:
-      dtype, shape: the result's where they are to differ.
-
-    Returns:
-      An array, cut over devices as `a` is.
+    Args: dtype, shape: the result's where they are to differ.
+    Returns: An array, cut over devices as `a` is.
 
     >>> onp.zeros_like(onp.array([1, 2], onp.int8))
     Array([0, 0], dtype=int8)
@@ -632,9 +624,7 @@ def empty_like(prototype: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = 
     Args:
       prototype: array, or an object with a shape and a dtype; its values are not read.
       dtype, shape: the result's where they are to differ.
-
-    Returns:
-      An array, cut over devices as `prototype` is.
+    Returns: An array, cut over devices as `prototype` is.
 
     >>> print(onp.empty_like(onp.array([1, 2])))
     [0 0]
@@ -651,8 +641,7 @@ def full_like(a: ArrayLike | DuckTypedArray, fill_value: ArrayLike, dtype: DType
               out_sharding: ShardingLike = None, order: str = "K", subok: bool = True) -> Array:
     """An array filled with a value, of the shape and dtype of another.
 
-    Args:
-      fill_value: number or array that broadcasts to the shape; converted to the dtype.
+    Args: fill_value: number or array that broadcasts to the shape; converted to the dtype.
 
     >>> onp.full_like(onp.array([1, 2]), 7)
     Array([7, 7], dtype=int32)

@@ -63,11 +63,8 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
         *, device: DeviceLike = None, like: ArrayLike | None = None) -> Array:
     """A matrix with ones on a diagonal and zeros elsewhere.
 
-    Args:
-      order: None, "K", "C" or "A", since programs see no memory order.
-
-    Returns:
-      [N, M].
+    Args: order: None, "K", "C" or "A", since programs see no memory order.
+    Returns: [N, M].
 
     >>> print(onp.eye(2, 3, k=1))
     [[0. 1. 0.]
@@ -92,11 +89,8 @@ def _one_dim(given: int) -> int:
 def identity(n: int, dtype: DTypeLike | None = None, *, like: ArrayLike | None = None) -> Array:
     """The unit matrix.
 
-    Args:
-      n: number of rows and columns.
-
-    Returns:
-      [n, n].
+    Args: n: number of rows and columns.
+    Returns: [n, n].
 
     >>> print(onp.identity(2))
     [[1. 0.]
@@ -110,8 +104,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
         like: ArrayLike | None = None) -> Array:
     """A matrix with ones on a diagonal and below, zeros above.
 
-    Returns:
-      [N, M].
+    Returns: [N, M].
 
     >>> print(onp.tri(2, 3))
     [[1. 0. 0.]
@@ -137,11 +130,8 @@ def _triangle(name: str, m: ArrayLike, k: int, lower: bool) -> Array:
 def tril(m: ArrayLike, k: int = 0) -> Array:
     """The lower triangles of matrices: zeros above a diagonal.
 
-    Args:
-      k: the last diagonal that is kept: 0 is the main one, positive ones lie above it.
-
-    Returns:
-      An array of the shape and dtype of `m`.
+    Args: k: the last diagonal that is kept: 0 is the main one, positive ones lie above it.
+    Returns: An array of the shape and dtype of `m`.
 
     Raises ValueError for rank below 2 (NumPy takes a vector as the rows of a matrix).
 
@@ -157,8 +147,7 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
 def triu(m: ArrayLike, k: int = 0) -> Array:
     """The upper triangles of matrices: zeros below a diagonal.
 
-    Args:
-      k: the first diagonal that is kept: 0 is the main one, positive ones lie above it.
+    Args: k: the first diagonal that is kept: 0 is the main one, positive ones lie above it.
 
     >>> print(onp.triu(onp.array([[1, 2], [3, 4]])))
     [[1 2]
@@ -241,8 +230,7 @@ def _matrix_shape(name: str, arr: object) -> tuple[int, int]:
 def tril_indices_from(arr: ArrayLike | DuckTypedArray, k: int = 0) -> tuple[Array, Array]:
     """The indices of the lower triangle of a matrix with the shape of another.
 
-    Args:
-      k: the last diagonal of the triangle.
+    Args: k: the last diagonal of the triangle.
 
     Raises ValueError for other ranks.
 
@@ -258,8 +246,7 @@ def tril_indices_from(arr: ArrayLike | DuckTypedArray, k: int = 0) -> tuple[Arra
 def triu_indices_from(arr: ArrayLike | DuckTypedArray, k: int = 0) -> tuple[Array, Array]:
     """The indices of the upper triangle of a matrix with the shape of another.
 
-    Args:
-      k: the first diagonal of the triangle.
+    Args: k: the first diagonal of the triangle.
 
     Raises ValueError for other ranks.
 
@@ -278,9 +265,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     Args:
       n: the size of the axes.
       ndim: the number of axes.
-
-    Returns:
-      A tuple of `ndim` vectors 0 … n-1, int32 (int64 with x64).
+    Returns: A tuple of `ndim` vectors 0 … n-1, int32 (int64 with x64).
 
     >>> print(onp.zeros((2, 2)).at[onp.diag_indices(2)].set(1.0))
     [[1. 0.]
@@ -296,11 +281,8 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
 def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
     """The indices of the main diagonal of an array.
 
-    Args:
-      arr: array of at least two axes, all of one size; its values are not read.
-
-    Returns:
-      A tuple of vectors, one per axis, int32 (int64 with x64).
+    Args: arr: array of at least two axes, all of one size; its values are not read.
+    Returns: A tuple of vectors, one per axis, int32 (int64 with x64).
 
     Raises ValueError for other shapes.
 
@@ -322,9 +304,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
     Args:
       v: vector or matrix.
       k: which diagonal: 0 is the main one, positive ones lie above it.
-
-    Returns:
-      [n + |k|, n + |k|] for a vector [n], a vector for a matrix; of the dtype of `v`.
+    Returns: [n + |k|, n + |k|] for a vector [n], a vector for a matrix; of the dtype of `v`.
 
     Raises ValueError for other ranks.
 
@@ -353,9 +333,7 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
     Args:
       v: array of n elements.
       k: which diagonal: 0 is the main one, positive ones lie above it.
-
-    Returns:
-      [n + |k|, n + |k|] of the dtype of `v`.
+    Returns: [n + |k|, n + |k|] of the dtype of `v`.
 
     >>> print(onp.diagflat(onp.array([[1], [2]])))
     [[1 0]
@@ -391,9 +369,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
       x: vector [n].
       N: number of powers; n unless given.
       increasing: whether the powers are 0 … N-1 instead of N-1 … 0.
-
-    Returns:
-      [n, N] of the dtype of `x`.
+    Returns: [n, N] of the dtype of `x`.
 
     Raises ValueError for other ranks.
 

@@ -271,8 +271,8 @@ def _number_beside(x: ArrayLike, number: ArrayLike, wraps: bool) -> Array | None
         aval = x.aval
     except AttributeError:
         return None
-    found = scalars.get((aval, type(number), number or repr(number), default_device.value))
-    return _placed(aval, number, wraps) if found is None else found
+    known = scalars.get((aval, type(number), number or repr(number), default_device.value))
+    return _placed(aval, number, wraps) if known is None else known
 
 
 def _placed(aval: ShapedArray, number: ArrayLike, wraps: bool) -> Array | None:

@@ -36,9 +36,9 @@ def _parse(subscripts: Any, operands: Sequence[ArrayLike | Sequence[int]]
     """(labels of each operand, labels of the result, operands), with every ellipsis spelled out."""
     arrays = list(operands)
     if not isinstance(subscripts, str):     # einsum(x, [0, 1], y, [1, 2], [0, 2])
-        given = [subscripts, *operands]
+        interleaved = [subscripts, *operands]
         try:
-            subscripts, arrays = opt_einsum.parser.convert_interleaved_input(given)
+            subscripts, arrays = opt_einsum.parser.convert_interleaved_input(interleaved)
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             raise TypeError(f"einsum: subscripts of type {type(subscripts).__name__} given; "
                             "text such as 'ij,jk->ik', or each array followed by a list of its "
@@ -67,13 +67,13 @@ def _contraction_order(inputs: tuple[str, ...], output: str, shapes: tuple, opti
     """The order of contractions: (operands to take, labels of their result)."""
     key = (inputs, output, shapes, optimize)
     try:
-        found = _plans.get(key)
+        plan = _plans.get(key)
     except TypeError:
         raise TypeError(f"einsum: optimize {optimize!r} given; a bool, the name of a strategy or "
                         "a path is required.") from None
-    if found is None:
-        found = _plans[key] = _make_plan(inputs, output, shapes, optimize)
-    return found
+    if plan is None:
+        plan = _plans[key] = _make_plan(inputs, output, shapes, optimize)
+    return plan
 
 
 def _contraction_path(equation: str, shapes: Sequence[Sequence[int]],
@@ -141,11 +141,9 @@ def einsum(subscripts: str | ArrayLike, /, *operands: ArrayLike | Sequence[int],
       optimize: how the order is found: "auto", "optimal", "greedy", a path, True or False.
       precision, preferred_element_type: as in `lax.dot_general`.
       out_sharding: how the result is laid out over devices.
-
-    Returns:
-      An array with one axis per label of the result, of the promoted dtype. Labels that do not fit
-      the shapes are a ValueError. Unlike in NumPy an order of contraction is looked for by default,
-      and the diagonal is no view.
+    Returns: An array with one axis per label of the result, of the promoted dtype. Labels that do
+      not fit the shapes are a ValueError. Unlike in NumPy an order of contraction is looked for by
+      default, and the diagonal is no view.
 
     >>> onp.einsum("ij,j->i", onp.ones((2, 3)), onp.arange(3.))
     Array([3., 3.], dtype=float32)
@@ -234,13 +232,13 @@ def _einsum(operands: tuple[Array, ...], *, inputs: tuple[str, ...], output: str
         terms = [t for i, t in enumerate(terms) if i not in taken]
         rest = set("".join([t[0] for t in terms])) | set(labels)
         if len(parts) == 1:
-            found = _single(*parts[0], labels, dtype)
+            term = _single(*parts[0], labels, dtype)
         else:
-            found = _contract_pair(parts[0], parts[1], labels, rest, precision, dtype, preferred,
-                                   dot, out_sharding)
-        terms.append((labels, found))
-    found = terms[0][1]
-    return convert(found, dtype, weak) if preferred is None else convert(found, preferred)
+            term = _contract_pair(parts[0], parts[1], labels, rest, precision, dtype, preferred,
+                                  dot, out_sharding)
+        terms.append((labels, term))
+    term = terms[0][1]
+    return convert(term, dtype, weak) if preferred is None else convert(term, preferred)
 
 
 def _path(how: list[Any]) -> list[Any]:
@@ -334,9 +332,7 @@ def einsum_path(subscripts: str | ArrayLike, /, *operands: ArrayLike | Sequence[
     Args:
       subscripts, *operands: as of `einsum`; only the operands' shapes count.
       optimize: how the order is found: "auto", "optimal", "greedy", a path, True or False.
-
-    Returns:
-      A list of "einsum_path" and the operands' positions per step, which `einsum` takes as
+    Returns: A list of "einsum_path" and the operands' positions per step, which `einsum` takes as
       `optimize` without its first item, and a report on the cost, to be printed.
 
     >>> x = onp.ones((9, 9))

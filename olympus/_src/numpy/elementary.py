@@ -60,10 +60,9 @@ def promote_real(name: str, *xs: ArrayLike) -> Sequence[Array]:
 def exp(x: ArrayLike, /) -> Array:
     """e to the power x.
 
-    Returns:
-      Floating or complex numbers of that shape; integers become the default float. Beyond the dtype
-      (88.7 in float32) it is infinite, far below 0 it is 0. For complex numbers `exp(re) * (cos(im)
-      + i sin(im))`.
+    Returns: Floating or complex numbers of that shape; integers become the default float. Beyond
+      the dtype (88.7 in float32) it is infinite, far below 0 it is 0. For complex numbers `exp(re)
+      * (cos(im) + i sin(im))`.
 
     >>> onp.exp(onp.array([-onp.inf, 0., 1., 100.]))
     Array([0.       , 1.       , 2.7182817,       inf], dtype=float32)
@@ -75,9 +74,8 @@ def exp(x: ArrayLike, /) -> Array:
 def exp2(x: ArrayLike, /) -> Array:
     """2 to the power x, exact for whole x that the dtype reaches.
 
-    Returns:
-      Floating or complex numbers of that shape; integers become the default float. See `ldexp` for
-      a multiple of a power of 2.
+    Returns: Floating or complex numbers of that shape; integers become the default float. See
+      `ldexp` for a multiple of a power of 2.
 
     >>> onp.exp2(onp.array([-1, 0, 10]))
     Array([5.000e-01, 1.000e+00, 1.024e+03], dtype=float32)
@@ -117,9 +115,8 @@ def log(x: ArrayLike, /) -> Array:
 def log1p(x: ArrayLike, /) -> Array:
     """`log(1 + x)` without the loss of digits that adding costs near 0.
 
-    Returns:
-      Floating or complex numbers of that shape; integers become the default float. -inf of -1, NaN
-      of real numbers below.
+    Returns: Floating or complex numbers of that shape; integers become the default float. -inf of
+      -1, NaN of real numbers below.
 
     >>> onp.log1p(onp.array([1e-8, -1.]))
     Array([1.e-08,   -inf], dtype=float32)
@@ -131,9 +128,8 @@ def log1p(x: ArrayLike, /) -> Array:
 def log2(x: ArrayLike, /) -> Array:
     """The logarithm to base 2, exact at powers of 2.
 
-    Returns:
-      Floating or complex numbers of that shape; integers become the default float. Where `log` is
-      infinite or NaN, so is this. For the exponent of a float see `frexp`.
+    Returns: Floating or complex numbers of that shape; integers become the default float. Where
+      `log` is infinite or NaN, so is this. For the exponent of a float see `frexp`.
 
     >>> onp.log2(onp.array([1, 2, 1024, 0]))
     Array([  0.,   1.,  10., -inf], dtype=float32)
@@ -145,9 +141,8 @@ def log2(x: ArrayLike, /) -> Array:
 def log10(x: ArrayLike, /) -> Array:
     """The logarithm to base 10, exact at powers of 10.
 
-    Returns:
-      Floating or complex numbers of that shape; integers become the default float. Where `log` is
-      infinite or NaN, so is this.
+    Returns: Floating or complex numbers of that shape; integers become the default float. Where
+      `log` is infinite or NaN, so is this.
 
     >>> print(onp.log10(onp.array([1, 1000, 0])))
     [  0.   3. -inf]
@@ -215,13 +210,10 @@ _log_sum_real.defjvp(_log_sum_jvp, symbolic_zeros=True)
 def logaddexp(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`log(exp(x) + exp(y))` without overflow: sums of probabilities that are kept as logarithms.
 
-    Args:
-      x, y: arrays or numbers that broadcast, of any dtype; unlike in NumPy complex ones too.
-
-    Returns:
-      An array of the broadcast shape and promoted inexact dtype; -inf, which is a probability 0, of
-      two -inf. The derivatives are the weights of the two, which add up to 1; of two equal
-      infinities each is 1.
+    Args: x, y: arrays or numbers that broadcast, of any dtype; unlike in NumPy complex ones too.
+    Returns: An array of the broadcast shape and promoted inexact dtype; -inf, which is a
+      probability 0, of two -inf. The derivatives are the weights of the two, which add up to 1; of
+      two equal infinities each is 1.
 
     >>> onp.logaddexp(onp.array([1000., -onp.inf]), onp.array([1000., 0.]))
     Array([1000.6932,    0.    ], dtype=float32)
@@ -233,11 +225,8 @@ def logaddexp(x: ArrayLike, y: ArrayLike, /) -> Array:
 def logaddexp2(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`log2(2**x + 2**y)` without overflow.
 
-    Args:
-      x, y: arrays or numbers that broadcast, of any dtype.
-
-    Returns:
-      An array of the broadcast shape and promoted inexact dtype; see `logaddexp`.
+    Args: x, y: arrays or numbers that broadcast, of any dtype.
+    Returns: An array of the broadcast shape and promoted inexact dtype; see `logaddexp`.
 
     >>> onp.logaddexp2(onp.array([3., 500.]), onp.array([3., 500.]))
     Array([  4., 501.], dtype=float32)
@@ -252,9 +241,8 @@ def sqrt(x: ArrayLike, /) -> Array:
     """The square root that is not negative; of complex numbers the one with a real part of at least
     0.
 
-    Returns:
-      Floating or complex numbers of that shape; integers become the default float. NaN of negative
-      real numbers, -0 of -0. The derivative at 0 is infinite.
+    Returns: Floating or complex numbers of that shape; integers become the default float. NaN of
+      negative real numbers, -0 of -0. The derivative at 0 is infinite.
 
     >>> onp.sqrt(onp.array([4., -1.])), onp.sqrt(onp.array([-1 + 0j]))
     (Array([ 2., nan], dtype=float32), Array([0.+1.j], dtype=complex64))
@@ -266,8 +254,7 @@ def sqrt(x: ArrayLike, /) -> Array:
 def cbrt(x: ArrayLike, /) -> Array:
     """The cube root of real numbers, negative ones too.
 
-    Args:
-      x: array or number of any shape, of real dtypes.
+    Args: x: array or number of any shape, of real dtypes.
 
     Returns:
       Floats of that shape; integers become the default float. The derivative at 0 is infinite.
@@ -283,9 +270,8 @@ def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The length of the vector (x1, x2): `sqrt(x1**2 + x2**2)`, where the squares must not
     overflow.
 
-    Returns:
-      Floats of the broadcast shape, infinite where either is, even beside NaN. The derivatives are
-      the cosines of the angles with the axes; at (0, 0) each is 1/2.
+    Returns: Floats of the broadcast shape, infinite where either is, even beside NaN. The
+      derivatives are the cosines of the angles with the axes; at (0, 0) each is 1/2.
 
     >>> onp.hypot(onp.array([3., 3e30]), onp.array([4., 4e30]))
     Array([5.e+00, 5.e+30], dtype=float32)
@@ -330,12 +316,9 @@ def _rounding(op: Callable[[Array], Array], name: str, x: ArrayLike) -> Array:
 def floor(x: ArrayLike, /) -> Array:
     """The largest integer that is not above x.
 
-    Args:
-      x: array or number of any shape, of real dtypes; complex ones are a TypeError.
-
-    Returns:
-      An array of the same dtype: floats stay floats, and integers are as they are. The derivative
-      is 0 everywhere.
+    Args: x: array or number of any shape, of real dtypes; complex ones are a TypeError.
+    Returns: An array of the same dtype: floats stay floats, and integers are as they are. The
+      derivative is 0 everywhere.
 
     >>> onp.floor(onp.array([1.7, -1.2]))
     Array([ 1., -2.], dtype=float32)
@@ -347,12 +330,9 @@ def floor(x: ArrayLike, /) -> Array:
 def ceil(x: ArrayLike, /) -> Array:
     """The smallest integer that is not below x.
 
-    Args:
-      x: array or number of any shape, of real dtypes; complex ones are a TypeError.
-
-    Returns:
-      An array of the same dtype: floats stay floats, and integers are unchanged. Numbers between -1
-      and 0 give -0. The derivative is 0 everywhere.
+    Args: x: array or number of any shape, of real dtypes; complex ones are a TypeError.
+    Returns: An array of the same dtype: floats stay floats, and integers are unchanged. Numbers
+      between -1 and 0 give -0. The derivative is 0 everywhere.
 
     >>> onp.ceil(onp.array([1.2, -1.7, -0.5]))
     Array([ 2., -1., -0.], dtype=float32)
@@ -384,11 +364,8 @@ def _nearest_even(x: Array) -> Array:
 def rint(x: ArrayLike, /) -> Array:
     """The nearest integer; halves go to the even one.
 
-    Args:
-      x: array or number of any shape; of complex numbers both parts are rounded.
-
-    Returns:
-      Floating or complex numbers of that shape; integers become the default float, unlike by
+    Args: x: array or number of any shape; of complex numbers both parts are rounded.
+    Returns: Floating or complex numbers of that shape; integers become the default float, unlike by
       `round`. The derivative is 0 everywhere.
 
     >>> onp.rint(onp.array([0.5, 1.5, -2.5]))
@@ -410,10 +387,8 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
       a: array or number of any shape; of complex numbers both parts are rounded. Booleans are a
         TypeError.
       decimals: an int, known when tracing: places right of the point, or left of it if negative.
-
-    Returns:
-      An array of the same dtype. Floats are scaled by the power of 10, rounded and scaled back, so
-      the last bit may differ from the decimal literal's. Integers are rounded exactly.
+    Returns: An array of the same dtype. Floats are scaled by the power of 10, rounded and scaled
+      back, so the last bit may differ from the decimal literal's. Integers are rounded exactly.
 
     >>> onp.round(onp.array([0.5, 1.5, 2.25]), 1), onp.round(onp.array([1249, 1250]), -2)
     (Array([0.5, 1.5, 2.2], dtype=float32), Array([1200, 1200], dtype=int32))
@@ -465,9 +440,7 @@ def around(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     Args:
       a: array or number of any shape.
       decimals: places right of the point, or left of it if negative.
-
-    Returns:
-      An array of the same dtype.
+    Returns: An array of the same dtype.
 
     >>> onp.around(onp.array([1.25, 1.35]), 1)
     Array([1.2, 1.4], dtype=float32)
@@ -491,8 +464,7 @@ def any_part(name: str, x: ArrayLike, real_test: Callable[[Array], Array]) -> Ar
 def isnan(x: ArrayLike, /) -> Array:
     """Whether elements are NaN, which `x == nan` does not tell.
 
-    Returns:
-      bool of that shape; of complex numbers true if either part is NaN, of integers False.
+    Returns: bool of that shape; of complex numbers true if either part is NaN, of integers False.
 
     >>> onp.isnan(onp.array([onp.nan, 1., onp.inf]))
     Array([ True, False, False], dtype=bool)
@@ -517,8 +489,7 @@ def isinf(x: ArrayLike, /) -> Array:
 def isfinite(x: ArrayLike, /) -> Array:
     """Whether elements are neither infinite nor NaN.
 
-    Returns:
-      bool of that shape; of complex numbers true if both parts are finite, of integers True.
+    Returns: bool of that shape; of complex numbers true if both parts are finite, of integers True.
 
     >>> onp.isfinite(onp.array([1., onp.inf, onp.nan]))
     Array([ True, False, False], dtype=bool)
@@ -539,11 +510,8 @@ def _signed_of(dtype: DType) -> np.dtype:
 def signbit(x: ArrayLike, /) -> Array:
     """Whether the sign bit is set; `x < 0` does not see it in -0 and negative NaN.
 
-    Args:
-      x: array or number of any shape, of real dtypes; complex ones are a TypeError.
-
-    Returns:
-      bool of that shape.
+    Args: x: array or number of any shape, of real dtypes; complex ones are a TypeError.
+    Returns: bool of that shape.
 
     >>> onp.signbit(onp.array([-0., 0., -1.]))
     Array([ True, False,  True], dtype=bool)
@@ -563,9 +531,8 @@ def signbit(x: ArrayLike, /) -> Array:
 def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The size of x1 with the sign of x2, also of -0.
 
-    Returns:
-      Floats of the broadcast shape and promoted dtype; integers become the default float. The
-      derivative by x1 is 1 or -1, that by x2 is 0.
+    Returns: Floats of the broadcast shape and promoted dtype; integers become the default float.
+      The derivative by x1 is 1 or -1, that by x2 is 0.
 
     >>> onp.copysign(onp.array([1., -2.]), onp.array([-0., 0.]))
     Array([-1.,  2.], dtype=float32)
@@ -582,12 +549,9 @@ def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The next number that the dtype has after x in the direction of y.
 
-    Args:
-      x, y: arrays or numbers that broadcast, of real dtypes; complex ones are a TypeError.
-
-    Returns:
-      Floats of the broadcast shape and promoted dtype; where both are equal y, where either is NaN
-      NaN.
+    Args: x, y: arrays or numbers that broadcast, of real dtypes; complex ones are a TypeError.
+    Returns: Floats of the broadcast shape and promoted dtype; where both are equal y, where either
+      is NaN NaN.
 
     >>> print(onp.nextafter(1., onp.array([0., 1., 2.])) - 1)
     [-5.9604645e-08  0.0000000e+00  1.1920929e-07]
@@ -601,11 +565,8 @@ def spacing(x: ArrayLike, /) -> Array:
 
     Made of bits, because processors may take subnormal numbers for 0.
 
-    Args:
-      x: array or number of any shape, of real dtypes; complex ones are a TypeError.
-
-    Returns:
-      Floats of that shape; the machine epsilon of 1, the smallest subnormal of 0, NaN of
+    Args: x: array or number of any shape, of real dtypes; complex ones are a TypeError.
+    Returns: Floats of that shape; the machine epsilon of 1, the smallest subnormal of 0, NaN of
       infinities.
 
     >>> onp.spacing(onp.array([1., 1e10, -1.]))
@@ -678,9 +639,7 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Args:
       x1: real numbers; complex ones are a TypeError.
       x2: integers of any size that broadcast with `x1`; floats are a ValueError.
-
-    Returns:
-      Floats of the broadcast shape and of the dtype of `x1`; what `frexp` took apart.
+    Returns: Floats of the broadcast shape and of the dtype of `x1`; what `frexp` took apart.
 
     >>> onp.ldexp(onp.array([1., 0.75]), onp.array([3, -1]))
     Array([8.   , 0.375], dtype=float32)
@@ -714,12 +673,9 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     """Floats taken apart: the pair (m, e) with `x = m * 2**e` and 0.5 <= |m| < 1.
 
-    Args:
-      x: array or number of any shape, of real dtypes; complex ones are a TypeError.
-
-    Returns:
-      The mantissas, floats of that shape, and the exponents, int32. Zeros, infinities and NaN are
-      their own mantissa, with exponent 0. The derivative of the mantissa is `2**-e`.
+    Args: x: array or number of any shape, of real dtypes; complex ones are a TypeError.
+    Returns: The mantissas, floats of that shape, and the exponents, int32. Zeros, infinities and
+      NaN are their own mantissa, with exponent 0. The derivative of the mantissa is `2**-e`.
 
     >>> onp.frexp(onp.array([8., -0.3, 0.]))
     (Array([ 0.5, -0.6,  0. ], dtype=float32), Array([ 4, -1,  0], dtype=int32))
@@ -752,11 +708,8 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
 def modf(x: ArrayLike, /) -> tuple[Array, Array]:
     """The pair (fraction, whole part), both with the sign of x.
 
-    Args:
-      x: array or number of any shape, of real dtypes; complex ones are a TypeError.
-
-    Returns:
-      Two arrays of floats of that shape; of infinities the fraction is 0.
+    Args: x: array or number of any shape, of real dtypes; complex ones are a TypeError.
+    Returns: Two arrays of floats of that shape; of infinities the fraction is 0.
 
     >>> onp.modf(onp.array([1.5, -1.5, onp.inf]))
     (Array([ 0.5, -0.5,  0. ], dtype=float32), Array([ 1., -1., inf], dtype=float32))

@@ -89,9 +89,7 @@ def logn(n: ArrayLike, x: ArrayLike) -> Array:
     Args:
       n: the base.
       x: numbers that broadcast with it.
-
-    Returns:
-      Complex numbers where `log` of either gives them, else real ones.
+    Returns: Complex numbers where `log` of either gives them, else real ones.
 
     >>> print(onp.emath.logn(2., 8.))
     3.0
@@ -103,11 +101,8 @@ def logn(n: ArrayLike, x: ArrayLike) -> Array:
 def power(x: ArrayLike, p: ArrayLike) -> Array:
     """`x` to the power `p`: of negative numbers the principal one, of negative ints a float.
 
-    Args:
-      p: exponents that broadcast with them.
-
-    Returns:
-      Complex numbers where an element of `x` is negative, or `x` is traced.
+    Args: p: exponents that broadcast with them.
+    Returns: Complex numbers where an element of `x` is negative, or `x` is traced.
 
     >>> print(onp.emath.power(2, -1), onp.emath.power(-4., 0.5).imag)
     0.5 2.0
@@ -154,9 +149,7 @@ def real_if_close(a: ArrayLike, tol: float = 100) -> Array:
     Args:
       a: numbers of any dtype. Complex ones must not be traced: their values decide the dtype.
       tol: how close: in units of the dtype's precision if above 1, else absolutely.
-
-    Returns:
-      An array of the shape of `a`, of its dtype or the real one.
+    Returns: An array of the shape of `a`, of its dtype or the real one.
 
     >>> print(onp.real_if_close(onp.array([1 + 0j, 2])))
     [1. 2.]

@@ -172,13 +172,10 @@ def fft(a: ArrayLike, n: int | None = None, axis: int = -1,
         norm: str | None = None, out: None = None) -> Array:
     """The discrete Fourier transform along an axis: the sums of a[j] exp(-2πi jk/n) over j.
 
-    Args:
-      norm: where the factor 1/n is: "backward" (default) has it in the inverse, "forward" here,
+    Args: norm: where the factor 1/n is: "backward" (default) has it in the inverse, "forward" here,
         "ortho" has 1/sqrt(n) in both.
-
-    Returns:
-      The transform, complex64 or complex128, with n elements along the axis. 16-bit floats are
-      computed in float32.
+    Returns: The transform, complex64 or complex128, with n elements along the axis. 16-bit floats
+      are computed in float32.
 
     Raises ValueError for no points.
 
@@ -192,8 +189,7 @@ def ifft(a: ArrayLike, n: int | None = None, axis: int = -1,
          norm: str | None = None, out: None = None) -> Array:
     """The inverse of `fft`: the sums of a[k] exp(2πi jk/n) over k, divided by n.
 
-    Returns:
-      complex64 or complex128, with n elements along the axis.
+    Returns: complex64 or complex128, with n elements along the axis.
 
     Raises ValueError for no points.
 
@@ -207,11 +203,8 @@ def rfft(a: ArrayLike, n: int | None = None, axis: int = -1,
          norm: str | None = None, out: None = None) -> Array:
     """The first n//2 + 1 terms of the `fft` of real numbers; the others are their conjugates.
 
-    Args:
-      a: array of real numbers or booleans.
-
-    Returns:
-      complex64 or complex128, with n//2 + 1 elements along the axis.
+    Args: a: array of real numbers or booleans.
+    Returns: complex64 or complex128, with n//2 + 1 elements along the axis.
 
     Raises TypeError for complex numbers, ValueError for no points.
 
@@ -232,9 +225,7 @@ def irfft(a: ArrayLike, n: int | None = None, axis: int = -1,
       n: the size of the result, 2*(m - 1) by default, which is even: give it for an odd one. The
         terms
         are cut, or filled up with zeros, to n//2 + 1.
-
-    Returns:
-      float32 or float64, with n elements along the axis.
+    Returns: float32 or float64, with n elements along the axis.
 
     Raises ValueError for no points.
 
@@ -314,11 +305,8 @@ def rfftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | No
           norm: str | None = None, out: None = None) -> Array:
     """The half of the `fftn` of real numbers that determines the rest.
 
-    Args:
-      a: array of real numbers or booleans.
-
-    Returns:
-      complex64 or complex128, with n//2 + 1 elements along the last of the axes.
+    Args: a: array of real numbers or booleans.
+    Returns: complex64 or complex128, with n//2 + 1 elements along the last of the axes.
 
     Raises TypeError for complex numbers; ValueError for axes named twice, other numbers of sizes
     and for
@@ -339,9 +327,7 @@ def irfftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | N
     Args:
       a: array of any numeric or boolean dtype, halved along the last of the axes.
       s: the sizes of the result along the axes; the last is 2*(m - 1) for m terms by default.
-
-    Returns:
-      float32 or float64.
+    Returns: float32 or float64.
 
     Raises ValueError for axes named twice, other numbers of sizes and for no points.
 
@@ -364,8 +350,7 @@ def fft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2
          norm: str | None = None, out: None = None) -> Array:
     """The discrete Fourier transform over two axes, the last ones by default.
 
-    Args:
-      axes: two different axes.
+    Args: axes: two different axes.
 
     Raises ValueError for axes named twice, other numbers of sizes and for no points.
 
@@ -393,8 +378,7 @@ def rfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-
           norm: str | None = None, out: None = None) -> Array:
     """The half of the `fft2` of real numbers that determines the rest.
 
-    Args:
-      axes: two different axes.
+    Args: axes: two different axes.
 
     >>> print(onp.fft.rfft2(onp.eye(2, 4)))
     [[2.+0.j 1.-1.j 0.+0.j]
@@ -408,8 +392,7 @@ def irfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (
            norm: str | None = None, out: None = None) -> Array:
     """The real array whose `rfft2` is `a`.
 
-    Args:
-      axes: two different axes.
+    Args: axes: two different axes.
 
     >>> print(onp.fft.irfft2(onp.array([[4., 0.], [0., 0.]])))
     [[1. 1.]
@@ -429,9 +412,7 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None,
       n: number of points.
       d: the distance of two points, a scalar; may be traced.
       dtype: a floating or complex dtype for the result; float by default.
-
-    Returns:
-      A vector of n numbers, in cycles per unit of `d`.
+    Returns: A vector of n numbers, in cycles per unit of `d`.
 
     Raises TypeError for a complex `d` and for other dtypes.
 
@@ -451,8 +432,7 @@ def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None,
              device: DeviceLike = None) -> Array:
     """The frequencies of the terms of an `rfft` of `n` points, none of them negative.
 
-    Returns:
-      A vector of n//2 + 1 numbers, in cycles per unit of `d`.
+    Returns: A vector of n//2 + 1 numbers, in cycles per unit of `d`.
 
     >>> onp.fft.rfftfreq(4, 0.5)
     Array([0. , 0.5, 1. ], dtype=float32)
@@ -491,9 +471,7 @@ def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     Args:
       x: array in the order of `fft`.
       axes: an int, or several; all if None.
-
-    Returns:
-      An array of the shape and dtype of `x`.
+    Returns: An array of the shape and dtype of `x`.
 
     >>> onp.fft.fftshift(onp.arange(5))
     Array([3, 4, 0, 1, 2], dtype=int32)
@@ -505,8 +483,7 @@ def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
 def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     """Move the zero frequency from the middle to the front: the inverse of `fftshift`.
 
-    Args:
-      x: array.
+    Args: x: array.
 
     >>> onp.fft.ifftshift(onp.array([3, 4, 0, 1, 2]))
     Array([0, 1, 2, 3, 4], dtype=int32)

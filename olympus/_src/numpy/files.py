@@ -29,10 +29,8 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
     Args:
       file: a path, or a binary file that is open.
       args, kwargs: as for `numpy.load`: mmap_mode, allow_pickle …
-
-    Returns:
-      An array, narrowed to 32 bits unless x64 is on. NumPy stores bfloat16 as two bytes of no type,
-      which are read as bfloat16 again. The arrays in the mapping are NumPy's.
+    Returns: An array, narrowed to 32 bits unless x64 is on. NumPy stores bfloat16 as two bytes of
+      no type, which are read as bfloat16 again. The arrays in the mapping are NumPy's.
 
     >>> import io
     >>> file = io.BytesIO()
@@ -81,9 +79,7 @@ def fromiter(*args: object, **kwargs: object) -> Array:
       iter: an iterable of numbers.
       dtype: of the result.
       count: how many to read; all if -1.
-
-    Returns:
-      A vector of the given dtype.
+    Returns: A vector of the given dtype.
 
     >>> print(onp.fromiter((x * x for x in range(4)), int))
     [0 1 4 9]
@@ -104,9 +100,7 @@ def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: s
       dtype: of the numbers.
       count: how many to read; all if -1.
       sep: what stands between them.
-
-    Returns:
-      A vector of the given dtype.
+    Returns: A vector of the given dtype.
 
     >>> print(onp.fromstring("1, 2, 3", int, sep=","))
     [1 2 3]
@@ -127,9 +121,7 @@ def loadtxt(fname: object, dtype: DTypeLike = float, *, like: ArrayLike | None =
       like: None or an array of olympus; it has no effect.
       options: the others of `numpy.loadtxt`: comments, delimiter, converters, skiprows, usecols,
         unpack, ndmin, encoding, max_rows and quotechar.
-
-    Returns:
-      A matrix, or a vector for one line or column, a scalar for one number; with `unpack`
+    Returns: A matrix, or a vector for one line or column, a scalar for one number; with `unpack`
       transposed.
 
     >>> print(onp.loadtxt(["1 2", "3 4"]))
@@ -150,9 +142,7 @@ def genfromtxt(fname: object, dtype: DTypeLike = float, *, like: ArrayLike | Non
       dtype: one dtype for all numbers; there are no records.
       like: None or an array of olympus; it has no effect.
       options: the others of `numpy.genfromtxt`: delimiter, missing_values, filling_values …
-
-    Returns:
-      A matrix, or a vector for one line or column; NaN where a number is missing.
+    Returns: A matrix, or a vector for one line or column; NaN where a number is missing.
 
     >>> print(onp.genfromtxt(["1,2", "3,"], delimiter=","))
     [[ 1.  2.]

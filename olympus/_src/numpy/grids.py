@@ -53,10 +53,8 @@ def arange(start: ArrayLike, stop: ArrayLike | None = None, step: ArrayLike | No
       device: a device or sharding to put the result on.
       out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
       like: None or an array of olympus; it has no effect.
-
-    Returns:
-      A vector of ceil((stop - start) / step) numbers, start + i * step. For floats `linspace` is
-      the safer choice: rounding decides whether the last one is below `stop`.
+    Returns: A vector of ceil((stop - start) / step) numbers, start + i * step. For floats
+      `linspace` is the safer choice: rounding decides whether the last one is below `stop`.
 
     Raises ConcretizationTypeError for traced bounds, ValueError for complex ones and for a step of
     0.
@@ -171,10 +169,8 @@ def linspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = 
         other floats from the dtype of both.
       axis: the result's axis along which the numbers lie.
       device: a device or sharding to put the result on.
-
-    Returns:
-      An array with an axis more than the bounds; with `retstep` the pair of it and the spacing, NaN
-      if there is none.
+    Returns: An array with an axis more than the bounds; with `retstep` the pair of it and the
+      spacing, NaN if there is none.
 
     Raises ValueError for a negative `num`.
 
@@ -302,9 +298,7 @@ def logspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = 
       base: number, or array that broadcasts with the bounds.
       dtype: of the result; inexact by default.
       axis: the result's axis along which the numbers lie.
-
-    Returns:
-      An array with an axis more than the bounds.
+    Returns: An array with an axis more than the bounds.
 
     >>> print(onp.logspace(0, 2, 3))
     [  1.  10. 100.]
@@ -376,9 +370,7 @@ def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False,
       sparse: whether each has size 1 along the other axes, so that they broadcast to the grid.
       indexing: "xy" exchanges the first two axes, so that the first vector runs along the columns;
         "ij" keeps their order.
-
-    Returns:
-      A list of arrays (NumPy: a tuple), one per vector.
+    Returns: A list of arrays (NumPy: a tuple), one per vector.
 
     Raises ValueError for another `indexing` and `copy=False`.
 
@@ -431,9 +423,7 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None,
       dimensions: the sizes of the grid.
       dtype: of the result; int32 (int64 with x64) by default.
       sparse: whether to return arrays of size 1 along all other axes instead.
-
-    Returns:
-      [ndim, *dimensions]; a tuple of ndim arrays if `sparse`.
+    Returns: [ndim, *dimensions]; a tuple of ndim arrays if `sparse`.
 
     >>> rows, columns = onp.indices((2, 3))
     >>> print(rows * 10 + columns)
@@ -457,13 +447,9 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None,
 def ix_(*args: ArrayLike) -> tuple[Array, ...]:
     """Vectors reshaped so that indexing with all of them picks the rectangle they span.
 
-    Args:
-      args: vectors of integers; a boolean one, which must not be traced, stands for the places
-        where
-        it is true.
-
-    Returns:
-      A tuple of arrays, the i-th along axis i.
+    Args: args: vectors of integers; a boolean one, which must not be traced, stands for the places
+        where it is true.
+    Returns: A tuple of arrays, the i-th along axis i.
 
     Raises ValueError for other ranks.
 
@@ -492,9 +478,7 @@ def fromfunction(function: Callable[..., R], shape: int | Shape, *, dtype: DType
       shape: the sizes of the grid.
       dtype: of the coordinates; float by default.
       kwargs: are passed on to the function.
-
-    Returns:
-      What the function returns.
+    Returns: What the function returns.
 
     >>> print(onp.fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int))
     [[ 0  1  2]
@@ -591,13 +575,13 @@ class _Joiner:
     def _parsed(self, directive: str) -> tuple[int, int, int]:
         """"axis", "axis,rank" or "axis,rank,place"; fields left out are as in `r_` or `c_`."""
         try:
-            given = tuple([int(part) for part in directive.split(",")])
+            numbers = tuple([int(part) for part in directive.split(",")])
         except ValueError:
-            given = ()
-        if not 1 <= len(given) <= 3:
+            numbers = ()
+        if not 1 <= len(numbers) <= 3:
             raise ValueError(f"{self._name}: directive {directive!r} given; 'r', 'c' or up to "
                              "three integers with commas are required.")
-        axis, rank, place = (*given, *self._options[len(given):])
+        axis, rank, place = (*numbers, *self._options[len(numbers):])
         return axis, rank, place
 
 

@@ -116,9 +116,7 @@ def histogram_bin_edges(a: ArrayLike, bins: int | str | ArrayLike = 10, range: R
         traced.
       range: the outer edges, (low, high); the least and largest of the data unless given.
       weights: of the shape of `a`; they change nothing, and the rules refuse them.
-
-    Returns:
-      float[bins + 1], or the given edges.
+    Returns: float[bins + 1], or the given edges.
 
     Raises ValueError for fewer than one bin, edges that descend, weights of another shape and a
     range that is not finite.
@@ -208,10 +206,8 @@ def histogram(a: ArrayLike, bins: int | str | ArrayLike = 10, range: Range = Non
       range: the outer edges, (low, high); the least and largest of the data unless given.
       weights: of the shape of `a`: what each element counts.
       density: divide by the total and the widths, so that the integral over the bins is 1.
-
-    Returns:
-      (counts [bins] of the default integer dtype, or the weights', or floats if `density`; edges
-      float[bins + 1], or those given).
+    Returns: (counts [bins] of the default integer dtype, or the weights', or floats if `density`;
+      edges float[bins + 1], or those given).
 
     Raises ValueError for fewer than one bin, edges that descend, weights of another shape and a
     range that is not finite.
@@ -247,9 +243,7 @@ def histogramdd(sample: ArrayLike | Sequence[ArrayLike],
         data give.
       weights: [n], what each point counts.
       density: divide by the total and the volumes, so that the integral over the grid is 1.
-
-    Returns:
-      (counts float[bins_1, ..., bins_d], list of the d vectors of edges).
+    Returns: (counts float[bins_1, ..., bins_d], list of the d vectors of edges).
 
     Raises ValueError as `histogram` does, and where `bins` or `range` has another length than d.
 
@@ -272,9 +266,9 @@ def _histogramdd(name: str, sample: Any, bins: Any, limits: Any, weights: ArrayL
     d = static_int(x.shape[1], name, "number of coordinates")
     if not (is_sequence(bins) or (hasattr(bins, "ndim") and bins.ndim)):
         bins = [bins] * d
-    for what, given in (("bins", bins), ("range", limits)):
-        if given is not None and len(sequence(given, name, what)) != d:
-            raise ValueError(f"{name}: {what} of {len(given)} entries given for {d} coordinates; "
+    for what, option in (("bins", bins), ("range", limits)):
+        if option is not None and len(sequence(option, name, what)) != d:
+            raise ValueError(f"{name}: {what} of {len(option)} entries given for {d} coordinates; "
                              "one entry for each is required.")
     if weights is not None:
         weights = _weight_vector(name, weights, x[:, 0])
@@ -304,14 +298,14 @@ def _cells(x: Array, edges: list[Any], limits: list[tuple[Array, Array] | None],
     dtype = dtypes.to_inexact_dtype(weights.dtype) if weights is not None else (
         dtypes.default_int() if compatible.value and not density else dtypes.default_float())
     flat = where(outside, prod(sizes), flat)
-    found = reshape(_weighted_counts(flat, weights, prod(sizes), dtype), tuple(sizes))
+    out = reshape(_weighted_counts(flat, weights, prod(sizes), dtype), tuple(sizes))
     if density:
-        total = reductions.sum(found)
+        total = reductions.sum(out)
         for i, e in enumerate(edges):
-            found = divide(found, reshape(diff(e), (*(1,) * i, sizes[i],
-                                                    *(1,) * (len(sizes) - i - 1))))
-        found = divide(found, total)
-    return found, edges
+            out = divide(out, reshape(diff(e), (*(1,) * i, sizes[i],
+                                                *(1,) * (len(sizes) - i - 1))))
+        out = divide(out, total)
+    return out, edges
 
 
 @named
@@ -327,9 +321,7 @@ def histogram2d(x: ArrayLike, y: ArrayLike, bins: Any = 10, range: Sequence[Rang
       range: ((x_low, x_high), (y_low, y_high)); the least and largest of the data unless given.
       weights: [n], what each point counts.
       density: divide by the total and the areas, so that the integral over the grid is 1.
-
-    Returns:
-      (counts float[bins_x, bins_y], edges along x, edges along y).
+    Returns: (counts float[bins_x, bins_y], edges along x, edges along y).
 
     Raises ValueError as `histogram` does, and for vectors of several sizes.
 

@@ -121,9 +121,7 @@ def dslice(start: ArrayLike | None, size: ArrayLike | None = None, stride: int |
         from 0 on, and None is all of them. A negative one counts from the end of an array.
       size: how many elements, an int.
       stride: the distance between two elements, an int.
-
-    Returns:
-      A `Slice`; a Python slice if all elements are meant.
+    Returns: A `Slice`; a Python slice if all elements are meant.
 
     A traced window that would reach outside is moved inside, as by `dynamic_slice`, and
     `x.at[ds(i, n)].set(y)` writes nothing then. Raises IndexError for a known window of an array
@@ -336,10 +334,10 @@ def parse(shape: Shape, index: object, wrap: bool = True, strict: bool = True
         kind = type(entry)
         if kind is int:
             if axis < len(shape) and (entry < 0 or not known_less(entry, shape[axis])):
-                given, entry = entry, _index_within(entry, shape[axis], wrap)
+                start, entry = entry, _index_within(entry, shape[axis], wrap)
                 if entry is None:
-                    entry = maximum(0, minimum(given, shape[axis] - 1))
-                    outside = outside or (given, axis, True)
+                    entry = maximum(0, minimum(start, shape[axis] - 1))
+                    outside = outside or (start, axis, True)
             tokens.append(("I",))
             operands.append(entry)
             axis += 1
@@ -483,8 +481,8 @@ def _add_window(entry: Slice, shape: Shape, axis: int, wrap: bool, tokens: list,
     """
     n, size, step = shape[axis], entry.size, entry.stride
     if entry.is_dynamic_size:
-        given = getattr(size, "aval", size)
-        raise IndexError(f"indexing: {given} given as the size of a ds; an int is required, "
+        described = getattr(size, "aval", size)
+        raise IndexError(f"indexing: {described} given as the size of a ds; an int is required, "
                          "because it decides the result's shape.")
     span = (size - 1) * step + 1 if size else 0
     if exceeds(span, n):
@@ -525,8 +523,8 @@ def _add_other(entry: Any, shape: Shape, axis: int, wrap: bool, strict: bool, to
     if type(entry) is Slice:
         return axis + 1, (_add_window(entry, shape, axis, wrap, tokens, operands)
                           if axis < len(shape) else None)
-    if type(entry) not in _ARRAYS and (given := array_method(entry)) is not None:
-        entry = given()
+    if type(entry) not in _ARRAYS and (method := array_method(entry)) is not None:
+        entry = method()
     if isinstance(entry, (bool, np.bool_)):
         tokens.append(("B", (int(entry),)))
         return axis, None

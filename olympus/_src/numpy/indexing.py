@@ -71,10 +71,10 @@ _hows: Memo = Memo(1024)
 def _how(mode: GatherScatterMode, unique: bool, is_sorted: bool, fill: Any, wrap: bool,
          op: str) -> How:
     key = (mode, bool(unique), bool(is_sorted), type(fill), repr(fill), bool(wrap), op)
-    found = _hows.get(key)
-    if found is None:
-        found = _hows[key] = How(mode, bool(unique), bool(is_sorted), fill, bool(wrap), op)
-    return found
+    known = _hows.get(key)
+    if known is None:
+        known = _hows[key] = How(mode, bool(unique), bool(is_sorted), fill, bool(wrap), op)
+    return known
 
 
 # Reading -----------------------------------------------------------------------------------------
@@ -393,24 +393,25 @@ def write(op: str, x: ArrayLike, index: object, values: object, *,
     x = promote.plain(promote.operand(name, x))
     values = promote.operand(name, asarray(values) if is_sequence(values) else values, 1)
     if op in _ARITHMETIC and dtypes.is_bool(x.dtype):
-        found = write(op, _as_number(name, x, values), index, values,
-                      indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
-                      mode=None if strict else mode, out_sharding=out_sharding,
-                      wrap_negative_indices=wrap_negative_indices)
-        return promote.convert(found, x.dtype)
+        written = write(op, _as_number(name, x, values), index, values,
+                        indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
+                        mode=None if strict else mode, out_sharding=out_sharding,
+                        wrap_negative_indices=wrap_negative_indices)
+        return promote.convert(written, x.dtype)
     how = _how(mode, unique_indices, indices_are_sorted, None, wrap_negative_indices, op)
     masked = masked_index(x.shape, index)
     if masked is not None and masked.layout.takes(typeof(values).shape):
-        found = constrain(name, _write_at_mask(name, x, masked, values, how, strict), out_sharding)
-        return found if not x.aval.weak_type else promote.convert(found, x.dtype, True)
+        written = constrain(name, _write_at_mask(name, x, masked, values, how, strict),
+                            out_sharding)
+        return written if not x.aval.weak_type else promote.convert(written, x.dtype, True)
     plan, operands, outside = parse(x.shape, index, wrap_negative_indices,
                                     strict and wrap_negative_indices)
     values = fit_values(name, x.aval, values, plan.out_shape)
     if outside and mode is FILL:
         return constrain(name, x, out_sharding)
-    found = settled(name, functools.partial(_write, plan=plan, how=how), out_sharding, x, values,
-                    *operands)
-    return found if not x.aval.weak_type else promote.convert(found, x.dtype, True)
+    written = settled(name, functools.partial(_write, plan=plan, how=how), out_sharding, x, values,
+                      *operands)
+    return written if not x.aval.weak_type else promote.convert(written, x.dtype, True)
 
 
 def _as_number(name: str, x: Array, values: object) -> Array:
@@ -453,9 +454,9 @@ def fit_values(name: str, to: ShapedArray, values: promote.Operand, to_fit: tupl
                ) -> Array:
     """An operand at the dtype of `to`; its shape is checked, not changed."""
     aval = typeof(values)
-    given = aval.shape
-    if given and (len(given) > len(to_fit)
-                  or any(n not in (1, m) for n, m in zip(given[::-1], to_fit[::-1]))):
+    shape = aval.shape
+    if shape and (len(shape) > len(to_fit)
+                  or any(n not in (1, m) for n, m in zip(shape[::-1], to_fit[::-1]))):
         raise ValueError(f"{name}: values {aval} given for an index of shape {to_fit};\n  values "
                          "that broadcast to it are required;\n  reshape them.")
     if aval.dtype == to.dtype:
@@ -592,7 +593,6 @@ def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | None = -1,
       mode: "fill" (the default), "clip" or "promise_in_bounds".
       fill_value: what "fill" reads outside, as in `take`.
       wrap_negative_indices: whether negative indices count from the end.
-
     Returns: An array of the dtype of `arr` with the size of `indices` along the axis.
 
     Raises TypeError for indices that are not integers, ValueError where ranks or sizes differ.
@@ -653,9 +653,7 @@ def put_along_axis(arr: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: 
       axis: the axis to index; the flattened array if None.
       inplace: must be False: arrays cannot be changed.
       mode: what happens outside, "drop" or "clip".
-
-    Returns:
-      An array of the shape and dtype of `arr`.
+    Returns: An array of the shape and dtype of `arr`.
 
     Raises ValueError for `inplace`, and where ranks differ.
 

@@ -43,11 +43,8 @@ def _euclid(x: Array, y: Array) -> Array:
 def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The greatest common divisor, never negative; of 0 and n it is |n|.
 
-    Args:
-      x1, x2: arrays or numbers that broadcast, of integers; other dtypes are a ValueError.
-
-    Returns:
-      An array of the broadcast shape and promoted dtype; 0 of two zeros.
+    Args: x1, x2: arrays or numbers that broadcast, of integers; other dtypes are a ValueError.
+    Returns: An array of the broadcast shape and promoted dtype; 0 of two zeros.
 
     >>> onp.gcd(onp.array([12, -18, 0]), 8)
     Array([4, 2, 8], dtype=int32)
@@ -59,8 +56,7 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
 def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The least common multiple, never negative; 0 if either number is.
 
-    Args:
-      x1, x2: arrays or numbers that broadcast, of integers; other dtypes are a ValueError.
+    Args: x1, x2: arrays or numbers that broadcast, of integers; other dtypes are a ValueError.
 
     Returns:
       An array of the broadcast shape and promoted dtype, which wraps around if that is too narrow.

@@ -39,9 +39,7 @@ def interp(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: ArrayLike | str | N
         text "extrapolate" goes on with the first or last line, which NumPy has not got.
       period: of the function, not zero: `x` and `xp`, which need no order then, count modulo it,
         and `left` and `right` are not looked at.
-
-    Returns:
-      floats of the shape of `x`, or complex numbers if `fp` has such.
+    Returns: floats of the shape of `x`, or complex numbers if `fp` has such.
 
     Raises ValueError unless `xp` and `fp` are vectors of one size, not 0, TypeError for complex
     coordinates.
@@ -68,11 +66,11 @@ def _interp(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: ArrayLike | None,
             right: ArrayLike | None, period: ArrayLike | None, *, beyond: tuple[bool, bool]
             ) -> Array:
     ends = [v for v in (left, right) if v is not None]
-    given = array_args("interp", x, xp, fp, *ends, *([] if period is None else [period]))
-    for v in (*given[:2], *given[3 + len(ends):]):
+    operands = array_args("interp", x, xp, fp, *ends, *([] if period is None else [period]))
+    for v in (*operands[:2], *operands[3 + len(ends):]):
         if dtypes.is_complex(v.dtype):
             raise TypeError(f"interp: coordinates {typeof(v)} given; real numbers are required.")
-    x, xp, fp, *rest = [to_array(v) for v in promote_dtypes("interp", *given, inexact=True)]
+    x, xp, fp, *rest = [to_array(v) for v in promote_dtypes("interp", *operands, inexact=True)]
     if xp.ndim != 1 or fp.ndim != 1 or not definitely_equal(xp.shape[0], fp.shape[0]):
         raise ValueError(f"interp: xp {xp.aval} and fp {fp.aval} given; vectors of one size are "
                          "required.")
@@ -143,17 +141,15 @@ def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1,
       discont: jumps below it stay; half a period unless given, which is also the least that counts.
       axis: the axis along which neighbours are compared.
       period: a scalar.
-
-    Returns:
-      An array of the shape of `p`, of floats unless `p` and `period` are integers.
+    Returns: An array of the shape of `p`, of floats unless `p` and `period` are integers.
 
     Raises TypeError for complex numbers.
 
     >>> print(onp.unwrap(onp.array([0, 1, 2, -1, 0]), period=4))
     [0 1 2 3 4]
     """
-    given, size = array_args("unwrap", p, period)
-    wide, size = [to_array(v) for v in promote_dtypes("unwrap", given, size)]
+    angles, size = array_args("unwrap", p, period)
+    wide, size = [to_array(v) for v in promote_dtypes("unwrap", angles, size)]
     if dtypes.is_complex(wide.dtype):
         raise TypeError(f"unwrap: {wide.aval} given; real numbers are required.")
     if size.shape:
@@ -161,7 +157,7 @@ def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1,
     axis = canonical_axis(axis, wide.ndim, "unwrap")
     if not wide.shape[axis]:
         return wide
-    step = convert(diff(to_array(given), axis=axis), wide.dtype)
+    step = convert(diff(to_array(angles), axis=axis), wide.dtype)
 
     def spread(value: Array) -> Array:
         return broadcast_to(value, step.shape)

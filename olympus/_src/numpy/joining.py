@@ -77,9 +77,7 @@ def concatenate(arrays: ArrayLike | Sequence[ArrayLike], axis: int | None = 0,
       arrays: a sequence of arrays that agree on all other axes, or an array: its slices along axis
         0.
       axis: the axis; None joins the flattened arrays.
-
-    Returns:
-      An array whose size along the axis is the sum of theirs.
+    Returns: An array whose size along the axis is the sum of theirs.
 
     Raises ValueError for no arrays or scalars, TypeError where ranks or sizes differ.
 
@@ -104,8 +102,7 @@ def concat(arrays: Sequence[ArrayLike], /, *, axis: int | None = 0, out: None = 
            dtype: DTypeLike | None = None, casting: str = "same_kind") -> Array:
     """Join arrays along an axis: `concatenate` under its name in the array API standard.
 
-    Args:
-      arrays: a sequence of arrays that agree on all other axes.
+    Args: arrays: a sequence of arrays that agree on all other axes.
 
     >>> print(onp.concat([onp.ones((1, 2)), onp.zeros((1, 2))], axis=1))
     [[1. 1. 0. 0.]]
@@ -121,9 +118,7 @@ def stack(arrays: ArrayLike | Sequence[ArrayLike], axis: int = 0, out: None = No
     Args:
       arrays: a sequence of arrays, or an array: its slices along axis 0.
       axis: the place of the new axis in the result.
-
-    Returns:
-      An array with one axis more, whose size is the number of arrays.
+    Returns: An array with one axis more, whose size is the number of arrays.
 
     Raises ValueError where shapes differ.
 
@@ -145,11 +140,8 @@ def stack(arrays: ArrayLike | Sequence[ArrayLike], axis: int = 0, out: None = No
 def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     """The slices along an axis, each without that axis: the inverse of `stack`.
 
-    Args:
-      x: array with at least one axis.
-
-    Returns:
-      A tuple of arrays, as many as the axis has elements.
+    Args: x: array with at least one axis.
+    Returns: A tuple of arrays, as many as the axis has elements.
 
     Raises ValueError for scalars.
 
@@ -173,8 +165,7 @@ def vstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None,
            casting: str = "same_kind") -> Array:
     """Join arrays along axis 0, vectors as rows.
 
-    Returns:
-      An array of at least two axes.
+    Returns: An array of at least two axes.
 
     >>> print(onp.vstack([onp.array([1, 2]), onp.array([[3, 4], [5, 6]])]))
     [[1 2]
@@ -190,8 +181,7 @@ def hstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None,
            casting: str = "same_kind") -> Array:
     """Join arrays along axis 1, or along axis 0 if the first is a vector or scalar.
 
-    Returns:
-      An array of at least one axis.
+    Returns: An array of at least one axis.
 
     >>> print(onp.hstack([onp.array([[1], [2]]), onp.array([[3], [4]])]))
     [[1 3]
@@ -205,8 +195,7 @@ def hstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None,
 def dstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     """Join arrays along axis 2, after `atleast_3d`.
 
-    Returns:
-      An array of at least three axes.
+    Returns: An array of at least three axes.
 
     >>> print(onp.dstack([onp.arange(2), onp.array([5, 6])]).tolist())
     [[[0, 5], [1, 6]]]
@@ -218,11 +207,8 @@ def dstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None)
 def column_stack(tup: ArrayLike | Sequence[ArrayLike]) -> Array:
     """Join arrays along axis 1, vectors as columns.
 
-    Args:
-      tup: a sequence of vectors and matrices, or an array: its slices along axis 0.
-
-    Returns:
-      An array of the promoted dtype and at least two axes.
+    Args: tup: a sequence of vectors and matrices, or an array: its slices along axis 0.
+    Returns: An array of the promoted dtype and at least two axes.
 
     >>> print(onp.column_stack([onp.array([1, 2]), onp.array([3, 4])]))
     [[1 3]
@@ -241,9 +227,7 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
       arr: array.
       values: array that agrees with it on all other axes.
       axis: the axis; None flattens both.
-
-    Returns:
-      An array of the promoted dtype.
+    Returns: An array of the promoted dtype.
 
     Raises TypeError where ranks or sizes differ.
 
@@ -257,13 +241,9 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
 def block(arrays: ArrayLike | list[PyTree]) -> Array:
     """An array from nested lists of blocks: the innermost lists are joined along the last axis.
 
-    Args:
-      arrays: lists of one depth of arrays and numbers; each depth of nesting is an axis more,
-        counted
-        from the last.
-
-    Returns:
-      An array of the promoted dtype.
+    Args: arrays: lists of one depth of arrays and numbers; each depth of nesting is an axis more,
+        counted from the last.
+    Returns: An array of the promoted dtype.
 
     Raises TypeError for tuples, ValueError for empty lists and for lists of several depths.
 
@@ -305,10 +285,8 @@ def split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike,
           axis: int = 0) -> list[Array]:
     """Parts of an array along an axis.
 
-    Args:
-      indices_or_sections: the number of equal parts; or the places at which a new part begins,
-        which
-        must be concrete.
+    Args: indices_or_sections: the number of equal parts; or the places at which a new part begins,
+        which must be concrete.
 
     Raises ValueError where a number of parts does not divide the axis's size.
 
@@ -323,8 +301,7 @@ def array_split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | Array
                 axis: int = 0) -> list[Array]:
     """Parts of an array along an axis, whose sizes may differ by one, the larger ones first.
 
-    Args:
-      indices_or_sections: the number of parts; or the places at which a new part begins.
+    Args: indices_or_sections: the number of parts; or the places at which a new part begins.
 
     Raises ValueError for fewer than one part.
 
@@ -363,8 +340,7 @@ def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike)
 def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
     """Parts of an array along axis 2: see `split`.
 
-    Args:
-      ary: array of at least three axes.
+    Args: ary: array of at least three axes.
 
     Raises ValueError where a number of parts does not divide the axis's size.
 
@@ -426,9 +402,7 @@ def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
       A: array.
       reps: how often along each axis, aligned at the right; more of them than axes add axes in
         front.
-
-    Returns:
-      An array of the dtype of `A`.
+    Returns: An array of the dtype of `A`.
 
     >>> print(onp.tile(onp.array([1, 2]), (2, 2)))
     [[1 2 1 2]
@@ -454,9 +428,7 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
       total_repeat_length: the result's size along the axis, required if `repeats` is traced. Where
         it is larger than the sum, the last element is repeated; where it is smaller, the result is
         cut off.
-
-    Returns:
-      An array of the dtype of `a`.
+    Returns: An array of the dtype of `a`.
 
     Raises TypeError for repeats that are not integers, ValueError for negative ones and for another
     number of them, ConcretizationTypeError for traced ones without `total_repeat_length`.
@@ -536,8 +508,8 @@ def _concrete_indices(name: str, obj: object, n: int) -> np.ndarray:
     if isinstance(obj, slice):
         start, step, size = slice_of(obj, n)
         return start + step * np.arange(static_int(size, name, "the size of a slice"))
-    if (given := array_method(obj)) is not None:
-        obj = given()
+    if (method := array_method(obj)) is not None:
+        obj = method()
     if isinstance(obj, Tracer):
         obj = concrete(name, obj, "obj", "compute it with NumPy")
     places = np.asarray(obj)
@@ -561,9 +533,7 @@ def delete(arr: ArrayLike, obj: ArrayLike | slice, axis: int | None = None, *,
         traced integer is possible, and traced integers with `assume_unique_indices`.
       axis: the axis; the flattened array if None.
       assume_unique_indices: promise that no place is named twice.
-
-    Returns:
-      An array of the dtype of `arr`.
+    Returns: An array of the dtype of `arr`.
 
     Raises IndexError for places out of bounds, ConcretizationTypeError for other traced ones.
 

@@ -26,8 +26,7 @@ def asanyarray(a: object, dtype: DTypeLike | None = None, order: str | None = No
                device: DeviceLike = None, copy: bool | None = None) -> Array:
     """`asarray`: arrays have no subclasses.
 
-    Args:
-      a, dtype, order, device, copy: as of `asarray`.
+    Args: a, dtype, order, device, copy: as of `asarray`.
 
     >>> print(onp.asanyarray([1, 2]))
     [1 2]
@@ -59,8 +58,7 @@ def asfortranarray(a: object, dtype: DTypeLike | None = None) -> Array:
 def isfortran(a: ArrayLike) -> bool:
     """Whether the first axis is the fastest in memory, and not the last: False.
 
-    Args:
-      a: an array.
+    Args: a: an array.
 
     >>> onp.isfortran(onp.ones((2, 3)))
     False
@@ -100,9 +98,8 @@ def require(a: object, dtype: DTypeLike | None = None,
             requirements: str | Sequence[str] | None = None) -> Array:
     """`asarray` with a check of requirements.
 
-    Args:
-      requirements: any of C_CONTIGUOUS, ALIGNED, OWNDATA and ENSUREARRAY, or their first letters,
-        which all arrays fulfil; F_CONTIGUOUS and WRITEABLE, which none does, are refused.
+    Args: requirements: any of C_CONTIGUOUS, ALIGNED, OWNDATA and ENSUREARRAY, or their first
+        letters, which all arrays fulfil; F_CONTIGUOUS and WRITEABLE, which none does, are refused.
 
     Raises ValueError for those and for other requirements.
 

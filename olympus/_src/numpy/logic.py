@@ -28,9 +28,8 @@ def _logical(prim: Primitive, name: str, x: ArrayLike, y: ArrayLike) -> Array:
 def logical_and(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether both elements are true, that is not 0; NaN is true.
 
-    Args:
-      x, y: arrays or numbers that broadcast, of any dtype. Both are evaluated, unlike by Python's
-        `and`.
+    Args: x, y: arrays or numbers that broadcast, of any dtype. Both are evaluated, unlike by
+        Python's `and`.
 
     >>> onp.logical_and(onp.array([0, 1, 2]), onp.array([1., 0., -1.]))
     Array([False, False,  True], dtype=bool)
@@ -42,8 +41,7 @@ def logical_and(x: ArrayLike, y: ArrayLike, /) -> Array:
 def logical_or(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether at least one element is true, that is not 0; NaN is true.
 
-    Args:
-      x, y: arrays or numbers that broadcast, of any dtype.
+    Args: x, y: arrays or numbers that broadcast, of any dtype.
 
     >>> onp.logical_or(onp.array([0, 0, 2]), onp.array([0., 1., 1.]))
     Array([False,  True,  True], dtype=bool)
@@ -55,8 +53,7 @@ def logical_or(x: ArrayLike, y: ArrayLike, /) -> Array:
 def logical_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether exactly one of the elements is true, that is not 0; NaN is true.
 
-    Args:
-      x, y: arrays or numbers that broadcast, of any dtype.
+    Args: x, y: arrays or numbers that broadcast, of any dtype.
 
     >>> onp.logical_xor(onp.array([0, 0, 2]), onp.array([0., 1., 1.]))
     Array([False,  True, False], dtype=bool)
@@ -68,11 +65,8 @@ def logical_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
 def logical_not(x: ArrayLike, /) -> Array:
     """Whether elements are false, that is 0.
 
-    Args:
-      x: array or number of any dtype and shape.
-
-    Returns:
-      bool of that shape; NaN is true, so its negation is False. For the bits of integers see
+    Args: x: array or number of any dtype and shape.
+    Returns: bool of that shape; NaN is true, so its negation is False. For the bits of integers see
       `invert`.
 
     >>> onp.logical_not(onp.array([0., 0.5, onp.nan]))
@@ -86,8 +80,7 @@ def logical_not(x: ArrayLike, /) -> Array:
 def bitwise_and(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x & y`: the bits that are 1 in both; of booleans, whether both are true.
 
-    Returns:
-      An array of the broadcast shape and promoted dtype.
+    Returns: An array of the broadcast shape and promoted dtype.
 
     >>> onp.bitwise_and(onp.array([12, 10]), 6)
     Array([4, 2], dtype=int32)
@@ -121,12 +114,9 @@ def bitwise_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
 def invert(x: ArrayLike, /) -> Array:
     """`~x`: every bit flipped; of booleans, the negation.
 
-    Args:
-      x: array or number of integers or booleans, of any shape; floats are a TypeError.
-
-    Returns:
-      An array of the same dtype: `-x - 1` for signed integers, the largest number minus x for
-      unsigned.
+    Args: x: array or number of integers or booleans, of any shape; floats are a TypeError.
+    Returns: An array of the same dtype: `-x - 1` for signed integers, the largest number minus x
+      for unsigned.
 
     >>> onp.invert(onp.array([5, -1])), onp.invert(onp.array([5], "uint8"))
     (Array([-6,  0], dtype=int32), Array([250], dtype=uint8))
@@ -138,11 +128,8 @@ def invert(x: ArrayLike, /) -> Array:
 def bitwise_count(x: ArrayLike, /) -> Array:
     """The number of one bits of the absolute value.
 
-    Args:
-      x: array or number of integers or booleans, of any shape.
-
-    Returns:
-      uint8 of that shape.
+    Args: x: array or number of integers or booleans, of any shape.
+    Returns: uint8 of that shape.
 
     >>> onp.bitwise_count(onp.array([-7, 255]))
     Array([3, 8], dtype=uint8)
@@ -159,12 +146,9 @@ def _shift_operands(name: str, x: ArrayLike, y: ArrayLike) -> list[Array]:
 def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
     """`x << y`: x times 2 to the power y; bits beyond the dtype are lost.
 
-    Args:
-      x, y: arrays or numbers that broadcast, of integers or booleans; booleans become int32.
-
-    Returns:
-      An array of the promoted dtype. 0 where y is negative or at least the number of bits: defined,
-      where C leaves it to the processor.
+    Args: x, y: arrays or numbers that broadcast, of integers or booleans; booleans become int32.
+    Returns: An array of the promoted dtype. 0 where y is negative or at least the number of bits:
+      defined, where C leaves it to the processor.
 
     >>> onp.left_shift(onp.array([1, 3]), onp.array([4, 40]))
     Array([16,  0], dtype=int32)
@@ -176,12 +160,9 @@ def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
 def right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """`x1 >> x2`: divided by 2 to the power x2, rounded towards minus infinity; the sign stays.
 
-    Args:
-      x1, x2: arrays or numbers that broadcast, of integers or booleans; booleans become int32.
-
-    Returns:
-      An array of the promoted dtype. Shifted by at least the number of bits it is 0, or -1 for
-      negative numbers.
+    Args: x1, x2: arrays or numbers that broadcast, of integers or booleans; booleans become int32.
+    Returns: An array of the promoted dtype. Shifted by at least the number of bits it is 0, or -1
+      for negative numbers.
 
     >>> onp.right_shift(onp.array([9, -9, -9]), onp.array([1, 1, 40]))
     Array([ 4, -5, -1], dtype=int32)

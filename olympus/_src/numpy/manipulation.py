@@ -40,9 +40,7 @@ def reshape(a: ArrayLike, shape: int | Shape, order: str = "C", *, copy: bool | 
     Args:
       shape: an int or ints; one may be -1, the remaining size.
       copy: accepted; no result shares memory that could be written to.
-
-    Returns:
-      An array of that shape and the dtype of `a`.
+    Returns: An array of that shape and the dtype of `a`.
 
     Raises TypeError where the sizes do not fit.
 
@@ -97,8 +95,7 @@ def canonical_sizes(shape: int | Sequence[int]) -> tuple[int, ...]:
 def ravel(a: ArrayLike, order: str = "C", *, out_sharding: ShardingLike = None) -> Array:
     """The elements as a vector.
 
-    Returns:
-      A vector of the dtype of `a`.
+    Returns: A vector of the dtype of `a`.
 
     Raises ValueError for order "K": arrays have no strides.
 
@@ -116,8 +113,7 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: ShardingLike = None) 
 def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
     """Insert axes of size 1.
 
-    Args:
-      axis: an int or several: the places of the new axes in the result.
+    Args: axis: an int or several: the places of the new axes in the result.
 
     Raises ValueError for places out of bounds or named twice.
 
@@ -133,9 +129,8 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
 def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     """Remove axes of size 1.
 
-    Args:
-      axis: the axes to remove, all of size 1; None removes each that is. Name them where a size may
-        happen to be 1.
+    Args: axis: the axes to remove, all of size 1; None removes each that is. Name them where a size
+        may happen to be 1.
 
     Raises ValueError for larger axes.
 
@@ -169,11 +164,8 @@ def atleast_1d(ary: ArrayLike, other: ArrayLike, /, *arys: ArrayLike) -> list[Ar
 def atleast_1d(*arys: ArrayLike) -> Array | list[Array]:
     """Arrays with at least 1 axis: scalars become [1].
 
-    Args:
-      arys: arrays or numbers.
-
-    Returns:
-      The array, or a list of them if several are given (NumPy: a tuple).
+    Args: arys: arrays or numbers.
+    Returns: The array, or a list of them if several are given (NumPy: a tuple).
 
     Raises TypeError for lists and tuples.
 
@@ -238,8 +230,7 @@ def _at_least(name: str, arys: tuple, axes_for: Callable[[int], Sequence[int]]) 
 def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """Permute the axes.
 
-    Args:
-      axes: each axis once: axis i of the result is `axes[i]` of `a`; None reverses them.
+    Args: axes: each axis once: axis i of the result is `axes[i]` of `a`; None reverses them.
 
     Raises ValueError for axes out of bounds, missing or named twice.
 
@@ -270,8 +261,7 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
 def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
     """Permute the axes: `transpose` under its name in the array API standard.
 
-    Args:
-      axes: each axis once: axis i of the result is `axes[i]` of `a`.
+    Args: axes: each axis once: axis i of the result is `axes[i]` of `a`.
 
     Raises ValueError for axes out of bounds, missing or named twice.
 
@@ -287,11 +277,8 @@ def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
 def matrix_transpose(x: ArrayLike, /) -> Array:
     """Exchange the last two axes, without conjugation.
 
-    Args:
-      x: array [..., m, n].
-
-    Returns:
-      An array [..., n, m].
+    Args: x: array [..., m, n].
+    Returns: An array [..., n, m].
 
     Raises ValueError for rank below 2.
 
@@ -310,8 +297,7 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """Exchange two axes.
 
-    Args:
-      axis1, axis2: ints; negative ones count from the end.
+    Args: axis1, axis2: ints; negative ones count from the end.
 
     Raises ValueError for axes out of bounds.
 
@@ -412,11 +398,8 @@ def broadcast_to(array: ArrayLike, shape: int | Shape, subok: bool = False, *,
 def broadcast_arrays(*args: ArrayLike, subok: bool = False) -> list[Array]:
     """The arrays, each broadcast to their common shape; dtypes stay.
 
-    Args:
-      args: arrays or numbers.
-
-    Returns:
-      A list of arrays (NumPy: a tuple).
+    Args: args: arrays or numbers.
+    Returns: A list of arrays (NumPy: a tuple).
 
     Raises ValueError where the shapes do not broadcast.
 
@@ -433,8 +416,7 @@ def broadcast_arrays(*args: ArrayLike, subok: bool = False) -> list[Array]:
 def broadcast_shapes(*shapes: int | Shape) -> tuple[int, ...]:
     """The shape that arrays of these shapes broadcast to.
 
-    Args:
-      shapes: shapes, each an int or ints.
+    Args: shapes: shapes, each an int or ints.
 
     Raises ValueError if they do not broadcast.
 
@@ -448,11 +430,8 @@ def broadcast_shapes(*shapes: int | Shape) -> tuple[int, ...]:
 def resize(a: ArrayLike, new_shape: Shape) -> Array:
     """The elements in another shape, repeated from the start if it is larger, or cut off.
 
-    Args:
-      new_shape: an int or ints.
-
-    Returns:
-      An array of that shape; zeros if `a` has no elements.
+    Args: new_shape: an int or ints.
+    Returns: An array of that shape; zeros if `a` has no elements.
 
     >>> print(onp.resize(onp.array([1, 2, 3]), (2, 4)))
     [[1 2 3 1]
@@ -483,9 +462,7 @@ def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     Args:
       m: array.
       axis: an axis or several; all if None.
-
-    Returns:
-      An array of the shape of `m`.
+    Returns: An array of the shape of `m`.
 
     >>> print(onp.flip(onp.array([[1, 2], [3, 4]]), axis=1))
     [[2 1]
@@ -499,8 +476,7 @@ def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
 def fliplr(m: ArrayLike) -> Array:
     """The elements in reverse order along axis 1: columns from right to left.
 
-    Returns:
-      An array of the shape of `m`.
+    Returns: An array of the shape of `m`.
 
     Raises ValueError for rank below 2.
 
@@ -516,11 +492,8 @@ def fliplr(m: ArrayLike) -> Array:
 def flipud(m: ArrayLike) -> Array:
     """The elements in reverse order along axis 0: rows from bottom to top.
 
-    Args:
-      m: array of at least one axis.
-
-    Returns:
-      An array of the shape of `m`.
+    Args: m: array of at least one axis.
+    Returns: An array of the shape of `m`.
 
     Raises ValueError for rank 0.
 
@@ -545,9 +518,7 @@ def rot90(m: ArrayLike, k: int = 1, axes: Sequence[int] = (0, 1)) -> Array:
     Args:
       k: how many quarters; negative ones turn back.
       axes: the two axes.
-
-    Returns:
-      An array of the same elements, whose two axes are exchanged for an odd k.
+    Returns: An array of the same elements, whose two axes are exchanged for an odd k.
 
     Raises ValueError unless two axes are given.
 
@@ -574,9 +545,7 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int],
     Args:
       shift: by how much: ints, or integer arrays (then they may be traced).
       axis: one axis or as many as shifts; a single shift is for all; the flattened array if None.
-
-    Returns:
-      An array of the shape of `a`.
+    Returns: An array of the shape of `a`.
 
     Raises TypeError for shifts that are not integers, ValueError where the numbers of shifts and
     axes
@@ -621,8 +590,8 @@ _roll_by = fused(_roll, static=("shift", "axis"))
 
 
 def _shifts(shift: Any) -> list[int | Array]:
-    if (given := array_method(shift)) is not None:
-        shift = given()
+    if (method := array_method(shift)) is not None:
+        shift = method()
     several = isinstance(shift, (tuple, list))
     avals = [operand("roll", s, 1).aval for s in (shift if several else (shift,))]
     for aval in avals:
@@ -671,10 +640,8 @@ def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False,
       x: array.
       dtype: anything that names a dtype; None is the default float dtype.
       copy: whether the result must have memory of its own, so that donating one spares the other.
-
-    Returns:
-      An array of the shape of `x`. A 64-bit dtype becomes one of 32 bits, with a warning, without
-      x64.
+    Returns: An array of the shape of `x`. A 64-bit dtype becomes one of 32 bits, with a warning,
+      without x64.
 
     Raises TypeError for anything but a dtype.
 

@@ -44,9 +44,7 @@ def pad(array: ArrayLike, pad_width: int | Sequence[int] | Sequence[Sequence[int
       mode: "constant" (constant_values=0), "edge", "linear_ramp" (end_values=0), "reflect" and
         "symmetric" (reflect_type="even"), "wrap", "empty", "maximum", "minimum", "mean", "median"
         (stat_length=None), or a function of NumPy's form that returns the padded vector.
-
-    Returns:
-      An array of the dtype of `array`, larger by both widths along each axis.
+    Returns: An array of the dtype of `array`, larger by both widths along each axis.
 
     Raises ValueError for negative widths, another mode, and options that do not belong to it.
 

@@ -60,9 +60,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
       p: coefficients `[n, ...]`, highest power first; trailing axes broadcast against `x`.
       x: where to evaluate.
       unroll: how many steps of the loop to write out.
-
-    Returns:
-      The values, of the broadcast shape and the promoted dtype.
+    Returns: The values, of the broadcast shape and the promoted dtype.
 
     >>> onp.polyval(onp.array([1., 0., 2.]), 3.)
     Array(11., dtype=float32)
@@ -96,8 +94,7 @@ def _aligned(name: str, a1: ArrayLike, a2: ArrayLike) -> list[Array]:
 def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The sum of two polynomials.
 
-    Returns:
-      Coefficients [max(n, m)], of the dtype of both promoted. Leading zeros stay.
+    Returns: Coefficients [max(n, m)], of the dtype of both promoted. Leading zeros stay.
 
     >>> print(onp.polyadd(onp.array([1, 2]), onp.array([9, 5, 4])))
     [9 6 6]
@@ -109,8 +106,7 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
 def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The difference of two polynomials.
 
-    Returns:
-      Coefficients [max(n, m)], of the dtype of both promoted. Leading zeros stay.
+    Returns: Coefficients [max(n, m)], of the dtype of both promoted. Leading zeros stay.
 
     >>> print(onp.polysub(onp.array([1, 2]), onp.array([9, 5, 4])))
     [-9 -4 -2]
@@ -129,12 +125,9 @@ def _trimmed(name: str, p: Array, tolerance: float = 0.0) -> Array:
 def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:
     """The product of two polynomials.
 
-    Args:
-      trim_leading_zeros: whether to drop leading zeros of both first, as NumPy does. That decides
-        the result's shape, so it cannot be traced.
-
-    Returns:
-      Coefficients [n + m - 1], of the dtype of both promoted.
+    Args: trim_leading_zeros: whether to drop leading zeros of both first, as NumPy does. That
+        decides the result's shape, so it cannot be traced.
+    Returns: Coefficients [n + m - 1], of the dtype of both promoted.
 
     >>> print(onp.polymul(onp.array([1, 2]), onp.array([1, 0, 3])))
     [1 2 3 6]
@@ -155,9 +148,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
       v: coefficients [m] of the divisor; its first one is not zero.
       trim_leading_zeros: whether to drop leading zeros of the remainder, as NumPy does, and
         coefficients as small as rounding errors. That decides its shape, so it cannot be traced.
-
-    Returns:
-      (quotient float[max(n - m + 1, 1)], remainder float[n]).
+    Returns: (quotient float[max(n - m + 1, 1)], remainder float[n]).
 
     Raises ValueError for no coefficients.
 
@@ -210,8 +201,7 @@ def _derivative_order(name: str, m: int) -> int:
 def polyder(p: ArrayLike, m: int = 1) -> Array:
     """The m-th derivative of a polynomial.
 
-    Returns:
-      Coefficients [max(n - m, 0)]; small integers become default ones.
+    Returns: Coefficients [max(n - m, 0)]; small integers become default ones.
 
     >>> print(onp.polyder(onp.array([1, 1, 1, 1])))
     [3 2 1]
@@ -254,9 +244,7 @@ def polyint(p: ArrayLike, m: int = 1, k: int | ArrayLike | None = None) -> Array
       p: coefficients [n], highest power first; integers become floats.
       k: the constants of integration, zero unless given: one for all, or [m], in the order in
         which they enter.
-
-    Returns:
-      float[n + m].
+    Returns: float[n + m].
 
     >>> print(onp.polyint(onp.array([6., 2.]), k=5))
     [3. 2. 5.]
@@ -285,12 +273,9 @@ def polyint(p: ArrayLike, m: int = 1, k: int | ArrayLike | None = None) -> Array
 def poly(seq_of_zeros: ArrayLike) -> Array:
     """The polynomial with the given zeros and leading coefficient 1.
 
-    Args:
-      seq_of_zeros: [n], or [n, n]: a matrix, whose characteristic polynomial it is.
-
-    Returns:
-      Coefficients [n + 1], highest power first; complex zeros have complex coefficients, also where
-      the zeros come in conjugate pairs (NumPy looks at the values).
+    Args: seq_of_zeros: [n], or [n, n]: a matrix, whose characteristic polynomial it is.
+    Returns: Coefficients [n + 1], highest power first; complex zeros have complex coefficients,
+      also where the zeros come in conjugate pairs (NumPy looks at the values).
 
     >>> print(onp.poly(onp.array([1., 2.])))
     [ 1. -3.  2.]
@@ -321,14 +306,11 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
 def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     """The zeros of a polynomial, as eigenvalues of its companion matrix.
 
-    Args:
-      strip_zeros: whether to drop leading and trailing zeros first, which decides the result's
-        shape, so that `p` must not be traced. Without it the n - 1 results are the zeros,
-        then NaN for as many as there are leading zeros.
-
-    Returns:
-      complex64 (complex128 of 64-bit numbers), also where all zeros are real (NumPy looks at the
-      values).
+    Args: strip_zeros: whether to drop leading and trailing zeros first, which decides the result's
+        shape, so that `p` must not be traced. Without it the n - 1 results are the zeros, then NaN
+        for as many as there are leading zeros.
+    Returns: complex64 (complex128 of 64-bit numbers), also where all zeros are real (NumPy looks at
+      the values).
 
     Raises ValueError for other ranks.
 

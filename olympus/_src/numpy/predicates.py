@@ -33,10 +33,8 @@ def isclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike
     Args:
       rtol: the tolerance relative to `b`.
       atol: the absolute one, for what should be 0.
-
-    Returns:
-      bool of the broadcast shape; infinities are close to themselves only, unless the tolerance is
-      infinite too. Keys are close if they are equal.
+    Returns: bool of the broadcast shape; infinities are close to themselves only, unless the
+      tolerance is infinite too. Keys are close if they are equal.
 
     >>> onp.isclose(onp.array([1., 2.]), onp.array([1.000001, 2.1]))
     Array([ True, False], dtype=bool)
@@ -76,8 +74,7 @@ def allclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLik
              equal_nan: bool = False) -> Array:
     """Whether all elements are close, as `isclose` tells.
 
-    Args:
-      rtol, atol: the relative and the absolute tolerance.
+    Args: rtol, atol: the relative and the absolute tolerance.
 
     Returns:
       bool[], an array where NumPy has a Python bool, so that it can be traced; True of no elements.
@@ -101,11 +98,8 @@ def _equal(a: Array, b: Array, equal_nan: bool) -> Array:
 def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     """Whether two arrays have the same shape and equal elements.
 
-    Args:
-      equal_nan: whether NaN equals NaN; a bool, known when tracing.
-
-    Returns:
-      bool[], False where the shapes differ; nothing broadcasts, unlike by `array_equiv`.
+    Args: equal_nan: whether NaN equals NaN; a bool, known when tracing.
+    Returns: bool[], False where the shapes differ; nothing broadcasts, unlike by `array_equiv`.
 
     >>> onp.array_equal(onp.arange(3), [0, 1, 2]), onp.array_equal(onp.zeros(2), 0.)
     (Array(True, dtype=bool), Array(False, dtype=bool))
@@ -120,8 +114,7 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
 def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Whether two arrays have equal elements once they are broadcast.
 
-    Returns:
-      bool[], False where the shapes do not broadcast.
+    Returns: bool[], False where the shapes do not broadcast.
 
     >>> onp.array_equiv(onp.zeros((2, 2)), 0), onp.array_equiv(onp.zeros(2), onp.zeros(3))
     (Array(True, dtype=bool), Array(False, dtype=bool))
@@ -146,8 +139,7 @@ def _is_signed_infinity(name: str, x: ArrayLike, value: float, out: None) -> Arr
 def isposinf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether elements are plus infinity.
 
-    Returns:
-      bool of that shape.
+    Returns: bool of that shape.
 
     >>> onp.isposinf(onp.array([onp.inf, -onp.inf, 1.]))
     Array([ True, False, False], dtype=bool)
@@ -159,8 +151,7 @@ def isposinf(x: ArrayLike, /, out: None = None) -> Array:
 def isneginf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether elements are minus infinity.
 
-    Returns:
-      bool of that shape.
+    Returns: bool of that shape.
 
     >>> onp.isneginf(onp.array([onp.inf, -onp.inf, 1.]))
     Array([False,  True, False], dtype=bool)
@@ -172,11 +163,8 @@ def isneginf(x: ArrayLike, /, out: None = None) -> Array:
 def isreal(x: ArrayLike) -> Array:
     """Whether imaginary parts are 0.
 
-    Args:
-      x: array or number of any dtype and shape.
-
-    Returns:
-      bool of that shape; True of real dtypes. For the dtype itself see `isrealobj`.
+    Args: x: array or number of any dtype and shape.
+    Returns: bool of that shape; True of real dtypes. For the dtype itself see `isrealobj`.
 
     >>> onp.isreal(onp.array([1 + 0j, 1j]))
     Array([ True, False], dtype=bool)
@@ -191,11 +179,8 @@ def isreal(x: ArrayLike) -> Array:
 def iscomplex(x: ArrayLike) -> Array:
     """Whether imaginary parts are not 0.
 
-    Args:
-      x: array or number of any dtype and shape.
-
-    Returns:
-      bool of that shape; False of real dtypes. For the dtype itself see `iscomplexobj`.
+    Args: x: array or number of any dtype and shape.
+    Returns: bool of that shape; False of real dtypes. For the dtype itself see `iscomplexobj`.
 
     >>> onp.iscomplex(onp.array([1 + 0j, 1j]))
     Array([False,  True], dtype=bool)
@@ -209,11 +194,8 @@ def iscomplex(x: ArrayLike) -> Array:
 def iscomplexobj(x: object) -> bool:
     """Whether a dtype is complex, whatever the values.
 
-    Args:
-      x: an array, a traced one too, a number, a list, or a dtype itself.
-
-    Returns:
-      A Python bool, known when tracing.
+    Args: x: an array, a traced one too, a number, a list, or a dtype itself.
+    Returns: A Python bool, known when tracing.
 
     >>> onp.iscomplexobj(onp.array([1 + 0j])), onp.iscomplexobj([1., 2.])
     (True, False)
@@ -240,12 +222,9 @@ def isrealobj(x: object) -> bool:
 def isscalar(element: object) -> bool:
     """Whether a value is one number rather than an array with axes.
 
-    Args:
-      element: any object.
-
-    Returns:
-      A Python bool: True of Python's and NumPy's numbers, of text and, unlike in NumPy, of arrays
-      of rank 0, as what NumPy returns as a number is such an array here.
+    Args: element: any object.
+    Returns: A Python bool: True of Python's and NumPy's numbers, of text and, unlike in NumPy, of
+      arrays of rank 0, as what NumPy returns as a number is such an array here.
 
     >>> onp.isscalar(3.), onp.isscalar(onp.sum(onp.ones(2))), onp.isscalar([3.])
     (True, True, False)

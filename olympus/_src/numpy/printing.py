@@ -17,8 +17,7 @@ from .creation import asarray
 def set_printoptions(*args: Any, **kwargs: Any) -> None:
     """Set NumPy's options of printing, which arrays here follow too, for the process.
 
-    Args:
-      args, kwargs: as for `numpy.set_printoptions`: precision, threshold, edgeitems, linewidth,
+    Args: args, kwargs: as for `numpy.set_printoptions`: precision, threshold, edgeitems, linewidth,
         suppress, nanstr, infstr, formatter, sign, floatmode and legacy.
 
     >>> with onp.printoptions():    # what is set inside is undone behind

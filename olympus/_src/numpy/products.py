@@ -104,9 +104,7 @@ def matmul(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
       b: array [..., k, m] or [k].
       axes: which axes of both and of the result the matrices are: a list of three pairs.
       dtype, casting, order, subok: as of a `ufunc`.
-
-    Returns:
-      An array [..., n, m] of the promoted dtype.
+    Returns: An array [..., n, m] of the promoted dtype.
 
     Raises ValueError for scalars, TypeError for sizes that do not fit.
 
@@ -137,16 +135,16 @@ def _batched_matmul(x: Array, y: Array, precision: PrecisionLike, preferred: DTy
     """
     batch = _batch_shape("matmul", x, y)
     n = len(batch)
-    kept, contracted, shared = [], [], []
+    operands, contracted, shared = [], [], []
     for z, inner in ((x, -1), (y, -2)):
         lead = z.shape[:-2]
         offset = n - len(lead)
         owned = [i for i, size in enumerate(lead, offset)
                  if not definitely_equal(size, 1) or definitely_equal(batch[i], 1)]
         ones = tuple([i for i, size in enumerate(lead) if i + offset not in owned])
-        kept.append((lax_shape.squeeze(z, ones) if ones else z, owned))
+        operands.append((lax_shape.squeeze(z, ones) if ones else z, owned))
         contracted.append(len(owned) + 2 + inner)
-    (x, own_x), (y, own_y) = kept
+    (x, own_x), (y, own_y) = operands
     shared = [i for i in own_x if i in own_y]
     pairs = (((contracted[0],), (contracted[1],)),
              (tuple([own_x.index(i) for i in shared]), tuple([own_y.index(i) for i in shared])))
@@ -169,11 +167,8 @@ def vdot(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
          preferred_element_type: DTypeLike | None = None) -> Array:
     """The inner product of all elements in row-major order, with the first conjugated.
 
-    Args:
-      a, b: arrays of as many elements.
-
-    Returns:
-      A scalar of the promoted dtype.
+    Args: a, b: arrays of as many elements.
+    Returns: A scalar of the promoted dtype.
 
     Raises TypeError for other numbers of elements.
 
@@ -227,9 +222,7 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     Args:
       a: array of n elements.
       b: array of m elements.
-
-    Returns:
-      [n, m] of the promoted dtype.
+    Returns: [n, m] of the promoted dtype.
 
     >>> print(onp.outer(onp.array([1, 2]), onp.array([3, 4, 5])))
     [[ 3  4  5]
@@ -281,11 +274,8 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: int | Sequence[int] | Sequence[S
 def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """The Kronecker product: `b` once for each element of `a`, multiplied by it.
 
-    Args:
-      a, b: arrays; axes are aligned at the right.
-
-    Returns:
-      An array of the promoted dtype whose sizes are the products of theirs.
+    Args: a, b: arrays; axes are aligned at the right.
+    Returns: An array of the promoted dtype whose sizes are the products of theirs.
 
     >>> print(onp.kron(onp.array([1, 10]), onp.array([[1, 2], [3, 4]])))
     [[ 1  2 10 20]
@@ -312,9 +302,7 @@ def cross(a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: i
       axisa, axisb: the axis of the vectors in each.
       axisc: the axis of the vectors in the result.
       axis: all three at once.
-
-    Returns:
-      An array of the promoted dtype, without the axis for vectors of 2.
+    Returns: An array of the promoted dtype, without the axis for vectors of 2.
 
     Raises ValueError for other sizes.
 
@@ -333,19 +321,19 @@ def cross(a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: i
     zero = literal(0, x.dtype)
 
     def parts(z: Array) -> Sequence[Array]:
-        found = [lax_shape.squeeze(slicing.slice_in_dim(z, i, i + 1, axis=z.ndim - 1),
-                                   (z.ndim - 1,))
-                 for i in range(static_int(z.shape[-1], "cross", "size"))]
-        return [broadcast_to(p, shape) for p in found] + [
-            broadcast_to(zero, shape)] * (3 - len(found))
+        rows = [lax_shape.squeeze(slicing.slice_in_dim(z, i, i + 1, axis=z.ndim - 1),
+                                  (z.ndim - 1,))
+                for i in range(static_int(z.shape[-1], "cross", "size"))]
+        return [broadcast_to(p, shape) for p in rows] + [
+            broadcast_to(zero, shape)] * (3 - len(rows))
 
     flat = definitely_equal(x.shape[-1], 2) and definitely_equal(y.shape[-1], 2)
     (x0, x1, x2), (y0, y1, y2) = parts(x), parts(y)
     last = sub(mul(x0, y1), mul(x1, y0))
     if flat:
         return last
-    found = [sub(mul(x1, y2), mul(x2, y1)), sub(mul(x2, y0), mul(x0, y2)), last]
-    out = slicing.concatenate([lax_shape.expand_dims(p, (len(shape),)) for p in found], len(shape))
+    rows = [sub(mul(x1, y2), mul(x2, y1)), sub(mul(x2, y0), mul(x0, y2)), last]
+    out = slicing.concatenate([lax_shape.expand_dims(p, (len(shape),)) for p in rows], len(shape))
     return lax_shape.move_axis(out, out.ndim - 1, canonical_axis(axisc, out.ndim, "cross"))
 
 
@@ -367,9 +355,7 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, precision: PrecisionLike = None,
       axis: the axis in both, the last by default; or `axes`, a list with each one's.
       keepdims: whether the axis stays, with size 1.
       out, dtype, casting, order, subok: as of a `ufunc`.
-
-    Returns:
-      An array without the axis, of the promoted dtype.
+    Returns: An array without the axis, of the promoted dtype.
 
     Raises ValueError for scalars, TypeError for sizes that differ.
 
@@ -396,9 +382,7 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
       x2: array [..., k].
       axes: which axes of both and of the result take part: a pair, an axis and an axis.
       out, dtype, casting, order, subok: as of a `ufunc`.
-
-    Returns:
-      An array [..., n] of the promoted dtype.
+    Returns: An array [..., n] of the promoted dtype.
 
     Raises ValueError for too few axes, TypeError for sizes that differ.
 
@@ -421,9 +405,7 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
       x2: array [..., k, m].
       axes: which axes of both and of the result take part: an axis, a pair and an axis.
       out, dtype, casting, order, subok: as of a `ufunc`.
-
-    Returns:
-      An array [..., m] of the promoted dtype.
+    Returns: An array [..., m] of the promoted dtype.
 
     Raises ValueError for too few axes, TypeError for sizes that differ.
 
@@ -461,11 +443,8 @@ def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1,
           dtype: DTypeLike | None = None, out: None = None) -> Array:
     """The sum of a diagonal over two axes.
 
-    Args:
-      dtype: of the result; by default as for `sum`: small integers become int32 or uint32.
-
-    Returns:
-      An array without both axes.
+    Args: dtype: of the result; by default as for `sum`: small integers become int32 or uint32.
+    Returns: An array without both axes.
 
     Raises ValueError for rank below 2.
 

@@ -147,9 +147,7 @@ def sum(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
     Args:
       a: array of numbers or booleans. Unlike in NumPy lists are refused.
       dtype: dtype of the result; elements are converted before they are added.
-
-    Returns:
-      `a` without the reduced axes.
+    Returns: `a` without the reduced axes.
 
     >>> onp.sum(onp.ones((2, 3)), axis=0)
     Array([2., 2., 2.], dtype=float32)
@@ -171,12 +169,9 @@ def prod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: N
 
     Its gradient is exact where elements are 0, too.
 
-    Args:
-      dtype: dtype of the result; elements are converted before they are multiplied. By default as
-        for `sum`: small integers become int32 or uint32 (64 bits with x64).
-
-    Returns:
-      `a` without the reduced axes.
+    Args: dtype: dtype of the result; elements are converted before they are multiplied. By default
+        as for `sum`: small integers become int32 or uint32 (64 bits with x64).
+    Returns: `a` without the reduced axes.
 
     >>> onp.prod(onp.array([[1, 2], [3, 4]]), axis=1)
     Array([ 2, 12], dtype=int32)
@@ -211,11 +206,8 @@ def all(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
         where: ArrayLike | None = None) -> Array:
     """Whether no element over axes is zero; True of an empty axis. NaN is not zero.
 
-    Args:
-      a: array of any dtype.
-
-    Returns:
-      bool: `a` without the reduced axes.
+    Args: a: array of any dtype.
+    Returns: bool: `a` without the reduced axes.
 
     >>> print(onp.all(onp.array([[1, 0], [2, 3]]), axis=1))
     [False  True]
@@ -241,8 +233,7 @@ def any(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
 def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
     """The number of elements over axes that are not zero. NaN is not zero.
 
-    Args:
-      a: array of any dtype.
+    Args: a: array of any dtype.
 
     Returns:
       int32 (int64 with x64): `a` without the reduced axes. NumPy gives a Python int for all axes.
@@ -297,11 +288,8 @@ def max(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
     Complex numbers are ordered by real, then imaginary part. Equal largest elements share the
     gradient equally.
 
-    Args:
-      initial: a scalar that takes part, and the result of no elements.
-
-    Returns:
-      `a` without the reduced axes, of the same dtype.
+    Args: initial: a scalar that takes part, and the result of no elements.
+    Returns: `a` without the reduced axes, of the same dtype.
 
     Raises ValueError for no elements, or `where`, without `initial`.
 
@@ -336,11 +324,8 @@ def minmax(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = F
 
     NumPy has no function of this name.
 
-    Args:
-      axis, out, keepdims, initial, where: as of `min`.
-
-    Returns:
-      (`min`, `max`) of those arguments.
+    Args: axis, out, keepdims, initial, where: as of `min`.
+    Returns: (`min`, `max`) of those arguments.
 
     >>> low, high = onp.minmax(onp.array([[1, 5], [7, 2]]), axis=0)
     >>> print(low, high)
@@ -391,9 +376,7 @@ def argmax(a: ArrayLike, axis: int | None = None, out: None = None,
     Args:
       axis: the axis; None counts all elements in row-major order.
       keepdims: whether the reduced axis (or all of them) stays, with size 1.
-
-    Returns:
-      int32 (int64 with x64): `a` without the axis.
+    Returns: int32 (int64 with x64): `a` without the axis.
 
     Raises ValueError if there are no elements.
 
@@ -487,11 +470,8 @@ def nansum(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
            where: ArrayLike | None = None) -> Array:
     """The sum over axes with NaN counted as 0, also in the gradient.
 
-    Args:
-      a: array of numbers or booleans; complex elements are NaN if either part is.
-
-    Returns:
-      `a` without the reduced axes; 0 where all are NaN.
+    Args: a: array of numbers or booleans; complex elements are NaN if either part is.
+    Returns: `a` without the reduced axes; 0 where all are NaN.
 
     >>> onp.nansum(onp.array([[1., onp.nan], [onp.nan, onp.nan]]), axis=1)
     Array([1., 0.], dtype=float32)
@@ -506,11 +486,8 @@ def nanprod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out
             where: ArrayLike | None = None) -> Array:
     """The product over axes with NaN counted as 1.
 
-    Args:
-      a: array of numbers or booleans; complex elements are NaN if either part is.
-
-    Returns:
-      `a` without the reduced axes; 1 where all are NaN.
+    Args: a: array of numbers or booleans; complex elements are NaN if either part is.
+    Returns: `a` without the reduced axes; 1 where all are NaN.
 
     >>> onp.nanprod(onp.array([[2., onp.nan], [onp.nan, onp.nan]]), axis=1)
     Array([2., 1.], dtype=float32)
@@ -547,9 +524,8 @@ def nanmax(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = F
            initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
     """The largest element over axes that is not NaN.
 
-    Returns:
-      `a` without the reduced axes; NaN (without NumPy's warning) where all are NaN and there is no
-      `initial`.
+    Returns: `a` without the reduced axes; NaN (without NumPy's warning) where all are NaN and there
+      is no `initial`.
 
     >>> onp.nanmax(onp.array([[1., onp.nan], [onp.nan, onp.nan]]), axis=1)
     Array([ 1., nan], dtype=float32)
@@ -563,9 +539,8 @@ def nanmin(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = F
            initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
     """The smallest element over axes that is not NaN.
 
-    Returns:
-      `a` without the reduced axes; NaN (without NumPy's warning) where all are NaN and there is no
-      `initial`.
+    Returns: `a` without the reduced axes; NaN (without NumPy's warning) where all are NaN and there
+      is no `initial`.
 
     >>> onp.nanmin(onp.array([[1., onp.nan], [onp.nan, onp.nan]]), axis=1)
     Array([ 1., nan], dtype=float32)
@@ -688,9 +663,7 @@ def cumulative_sum(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike
       axis: the axis; required unless `x` is a vector.
       dtype: dtype of the result; by default as for `sum`, so small integers widen. include_initial:
       whether a 0 comes first, so that the axis grows by one.
-
-    Returns:
-      An array of the shape of `x`, but for the axis that `include_initial` makes longer.
+    Returns: An array of the shape of `x`, but for the axis that `include_initial` makes longer.
 
     Raises ValueError for scalars, and for no axis given with several.
 

@@ -60,9 +60,7 @@ def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None 
       x, y: arrays or numbers that broadcast with it and each other. Without both this is
         `nonzero(condition)`.
       size, fill_value: of `nonzero`, where the condition is given alone.
-
-    Returns:
-      An array of the promoted dtype of `x` and `y`; or a tuple of vectors of places.
+    Returns: An array of the promoted dtype of `x` and `y`; or a tuple of vectors of places.
 
     Raises ValueError where only one of `x` and `y` is given.
 
@@ -105,9 +103,7 @@ def choose(a: ArrayLike, choices: ArrayLike | Sequence[ArrayLike], out: None = N
       a: integers, broadcast with the choices.
       choices: a sequence of arrays (or an array, along its first axis).
       mode: "wrap" or "clip" for integers outside; "raise" needs a concrete `a`.
-
-    Returns:
-      An array of the promoted dtype of the choices.
+    Returns: An array of the promoted dtype of the choices.
 
     Raises ValueError for integers outside with "raise", and for no choices.
 
@@ -149,9 +145,7 @@ def flatnonzero(a: ArrayLike, *, size: int | None = None,
     Args:
       size: the number of places to return; required where `a` is traced.
       fill_value: the place named where there are fewer; 0 by default.
-
-    Returns:
-      A vector, int32 (int64 with x64).
+    Returns: A vector, int32 (int64 with x64).
 
     Raises ConcretizationTypeError for a traced array without `size`.
 
@@ -170,9 +164,7 @@ def argwhere(a: ArrayLike, *, size: int | None = None,
     Args:
       size: the number of rows to return; required where `a` is traced.
       fill_value: the place named where there are fewer; 0 by default.
-
-    Returns:
-      [n, ndim], int32 (int64 with x64), in row-major order.
+    Returns: [n, ndim], int32 (int64 with x64), in row-major order.
 
     Raises ConcretizationTypeError for a traced array without `size`.
 
@@ -199,9 +191,7 @@ def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = None, *,
       size: how many elements to return, at most the axis's size; required where the condition is
         traced.
       fill_value: fills the result where there are fewer.
-
-    Returns:
-      An array of the dtype of `a`.
+    Returns: An array of the dtype of `a`.
 
     Raises ConcretizationTypeError for a traced condition without `size`, ValueError where the
     condition holds beyond the end.
@@ -245,9 +235,7 @@ def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None,
       arr: array of as many elements, flattened.
       size: how many elements to return; required where the condition is traced.
       fill_value: fills the result where there are fewer.
-
-    Returns:
-      A vector of the dtype of `arr`.
+    Returns: A vector of the dtype of `arr`.
 
     Raises ConcretizationTypeError for a traced condition without `size`.
 
@@ -267,9 +255,7 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
       arr: array; places count in row-major order.
       mask: a condition of as many elements; it may be traced.
       vals: array of at least one element, flattened.
-
-    Returns:
-      An array of the shape and dtype of `arr`.
+    Returns: An array of the shape and dtype of `arr`.
 
     Raises ValueError for `inplace`, other sizes and no values.
 
@@ -334,9 +320,7 @@ def copyto(dst: ArrayLike, src: ArrayLike, casting: str = "same_kind", where: Ar
       src: values that broadcast to its shape.
       casting: which conversions of dtypes are allowed, as of `can_cast`.
       where: a condition that broadcasts to the shape of `dst`.
-
-    Returns:
-      An array of the shape and dtype of `dst`.
+    Returns: An array of the shape and dtype of `dst`.
 
     Raises TypeError for dtypes that `casting` does not allow.
 
@@ -443,9 +427,7 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
       filt: an array, which must not be traced: its values decide the result's shape.
       trim: "f" cuts at the front, "b" at the back, "fb" at both.
       axis: the axis or axes to cut along; all unless given.
-
-    Returns:
-      An array of the dtype of `filt`.
+    Returns: An array of the dtype of `filt`.
 
     Raises ValueError for another `trim`.
 
@@ -486,9 +468,7 @@ def unravel_index(indices: ArrayLike, shape: Shape, order: str = "C") -> tuple[A
       shape: the array's shape. Its elements may be more than the dtype of the indices counts; a
         place on an axis is the largest of that dtype if it would be larger.
       order: "C" (last axis fastest) or "F".
-
-    Returns:
-      A tuple of integer arrays of the shape of `indices`, one per axis.
+    Returns: A tuple of integer arrays of the shape of `indices`, one per axis.
 
     Raises TypeError for indices that are not integers.
 
@@ -528,9 +508,7 @@ def mask_indices(n: int, mask_func: Callable[[Array, int], Array], k: int = 0, *
       mask_func: called with the matrix and `k`; where its result is not zero is a place.
       k: its second argument.
       size: how many places to return, required where the result of `mask_func` is traced.
-
-    Returns:
-      (rows, columns), two vectors of integers.
+    Returns: (rows, columns), two vectors of integers.
 
     >>> rows, columns = onp.mask_indices(3, onp.triu, 1)
     >>> print(rows, columns)
@@ -555,9 +533,7 @@ def ravel_multi_index(multi_index: Sequence[ArrayLike], dims: Sequence[int], mod
       mode: "wrap" or "clip" for places outside; "raise" needs concrete places.
       order: "C" (last axis fastest) or "F".
       dtype: of the result; the places' dtype, but at least default integers, if not given.
-
-    Returns:
-      Integers of the broadcast shape.
+    Returns: Integers of the broadcast shape.
 
     Raises ValueError for places outside with "raise" and for other numbers of index arrays,
     TypeError

@@ -108,11 +108,9 @@ def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = Fal
       equal_nan: whether NaNs count as one value.
       size: how many to return; required where `ar` is traced.
       sorted: accepted; the result is always sorted.
-
-    Returns:
-      The values, a vector without `axis`; with any of the three `return_…` a tuple of them and the
-      index vector, the inverse (of the shape of `ar` without `axis`) and the counts that were asked
-      for, int32 (int64 with x64).
+    Returns: The values, a vector without `axis`; with any of the three `return_…` a tuple of them
+      and the index vector, the inverse (of the shape of `ar` without `axis`) and the counts that
+      were asked for, int32 (int64 with x64).
 
     Raises ConcretizationTypeError for a traced array without `size`.
 
@@ -241,9 +239,8 @@ def unique_all(x: ArrayLike, /, *, size: int | None = None,
 
     NaNs are all different, as the array API standard asks.
 
-    Returns:
-      A named tuple: sorted values, indices and counts, vectors, and inverse_indices of the shape of
-      `x`.
+    Returns: A named tuple: sorted values, indices and counts, vectors, and inverse_indices of the
+      shape of `x`.
 
     >>> found = onp.unique_all(onp.array([4, 2, 4]))
     >>> print(found.values, found.indices, found.inverse_indices, found.counts)
@@ -261,9 +258,7 @@ def unique_counts(x: ArrayLike, /, *, size: int | None = None,
 
     Args:
       fill_value: fills the result where there are fewer (with count 0); the smallest by default.
-
-    Returns:
-      A named tuple of two vectors: sorted values, counts.
+    Returns: A named tuple of two vectors: sorted values, counts.
 
     >>> found = onp.unique_counts(onp.array([4, 2, 4]))
     >>> print(found.values, found.counts)
@@ -279,12 +274,9 @@ def unique_inverse(x: ArrayLike, /, *, size: int | None = None,
                    fill_value: ArrayLike | None = None) -> UniqueInverse:
     """The distinct elements, and the index of each element among them; NaNs are all distinct.
 
-    Args:
-      x: array; the values are the flattened array's.
-
-    Returns:
-      A named tuple: the vector of sorted values, and inverse_indices of the shape of `x`, so that
-      values[inverse_indices] is `x`.
+    Args: x: array; the values are the flattened array's.
+    Returns: A named tuple: the vector of sorted values, and inverse_indices of the shape of `x`, so
+      that values[inverse_indices] is `x`.
 
     >>> found = onp.unique_inverse(onp.array([4, 2, 4]))
     >>> print(found.values, found.inverse_indices)
@@ -300,8 +292,7 @@ def unique_values(x: ArrayLike, /, *, size: int | None = None,
                   fill_value: ArrayLike | None = None) -> Array:
     """The distinct elements, sorted; NaNs are all distinct.
 
-    Returns:
-      A vector of the dtype of `x`.
+    Returns: A vector of the dtype of `x`.
 
     >>> print(onp.unique_values(onp.array([4, 2, 4])))
     [2 4]
@@ -321,11 +312,8 @@ def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None,
             fill_value: ArrayLike | None = None) -> Array:
     """The distinct elements that are in either array, sorted.
 
-    Args:
-      size: how many to return; required where one is traced.
-
-    Returns:
-      A vector of the promoted dtype.
+    Args: size: how many to return; required where one is traced.
+    Returns: A vector of the promoted dtype.
 
     >>> print(onp.union1d(onp.array([3, 1, 3]), onp.array([2, 1])))
     [1 2 3]
@@ -347,9 +335,7 @@ def isin(element: ArrayLike, test_elements: ArrayLike, assume_unique: bool = Fal
       method: "auto", "compare_all", "binary_search" or "sort". "compare_all" compares all pairs,
         "auto" does where there are few; the others sort the test elements.
       kind: None, "sort" or "table", NumPy's; has no effect.
-
-    Returns:
-      bool of the shape of `element`.
+    Returns: bool of the shape of `element`.
 
     Raises ValueError for another method.
 
@@ -424,9 +410,7 @@ def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
         has them.
       size: how many to return; required where one is traced.
       fill_value: fills the result where there are fewer; 0 by default.
-
-    Returns:
-      A vector of the dtype of `ar1`.
+    Returns: A vector of the dtype of `ar1`.
 
     >>> print(onp.setdiff1d(onp.array([3, 1, 3, 2]), onp.array([2])))
     [1 3]
@@ -470,9 +454,7 @@ def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
       fill_value: fills the result where there are fewer, the smallest by default; missing places
         are
         the sizes of the arrays.
-
-    Returns:
-      A vector of the promoted dtype; with `return_indices` a tuple of it and two vectors of
+    Returns: A vector of the promoted dtype; with `return_indices` a tuple of it and two vectors of
       integers.
 
     >>> print(onp.intersect1d(onp.array([3, 1, 3, 2]), onp.array([2, 3])))
@@ -500,8 +482,7 @@ def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
              size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """The elements that are in exactly one of the arrays, sorted; each array's NaN is such a one.
 
-    Args:
-      assume_unique: promise that no array holds an element twice.
+    Args: assume_unique: promise that no array holds an element twice.
 
     >>> print(onp.setxor1d(onp.array([3, 1, 2]), onp.array([2, 5])))
     [1 3 5]

@@ -76,9 +76,7 @@ def sort(a: ArrayLike, axis: int | None = -1, *, kind: str | None = None, order:
       kind: None, "stable", "mergesort", "quicksort" or "heapsort"; it changes nothing.
       stable: whether equal elements keep their order, which no plain array shows.
       descending: whether to reverse the result; NaN then comes first.
-
-    Returns:
-      An array of the shape and dtype of `a`.
+    Returns: An array of the shape and dtype of `a`.
 
     >>> print(onp.sort(onp.array([3, 1, 2]), descending=True))
     [3 2 1]
@@ -100,9 +98,7 @@ def argsort(a: ArrayLike, axis: int | None = -1, *, kind: str | None = None, ord
       stable: whether equal elements must keep their order.
       descending: whether the largest element comes first.
       dtype: an integer dtype for the result; int32 (int64 with x64) by default.
-
-    Returns:
-      Integers of the shape of `a`.
+    Returns: Integers of the shape of `a`.
 
     Raises TypeError for a dtype that is not of integers.
 
@@ -137,9 +133,7 @@ def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1, *, batch_size
       axis: the axis of the keys to sort along.
       batch_size: how many keys one sort compares; more of them are sorted in several passes. None
         is all.
-
-    Returns:
-      int32 (int64 with x64) of the shape of a key.
+    Returns: int32 (int64 with x64) of the shape of a key.
 
     Raises TypeError for no keys, ValueError for keys of several shapes.
 
@@ -171,11 +165,8 @@ def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1, *, batch_size
 def sort_complex(a: ArrayLike) -> Array:
     """The elements sorted along the last axis by real, then imaginary part, as complex numbers.
 
-    Args:
-      a: array of numbers with at least one axis.
-
-    Returns:
-      complex64 (complex128 from 64-bit numbers) of the shape of `a`.
+    Args: a: array of numbers with at least one axis.
+    Returns: complex64 (complex128 from 64-bit numbers) of the shape of `a`.
 
     >>> print(onp.sort_complex(onp.array([2 + 1j, 1 + 5j, 1 + 3j])))
     [1.+3.j 1.+5.j 2.+1.j]
@@ -191,11 +182,8 @@ def partition(a: ArrayLike, kth: int | Sequence[int], axis: int | None = -1,
 
     The order within both parts is not specified.
 
-    Args:
-      axis: the axis; None partitions the flattened array.
-
-    Returns:
-      An array of the shape and dtype of `a`.
+    Args: axis: the axis; None partitions the flattened array.
+    Returns: An array of the shape and dtype of `a`.
 
     Raises ValueError for a `kth` out of bounds.
 
@@ -210,8 +198,7 @@ def argpartition(a: ArrayLike, kth: int | Sequence[int], axis: int | None = -1,
                  kind: str = "introselect", order: None = None) -> Array:
     """The indices that partition an array: see `partition`.
 
-    Returns:
-      int32 (int64 with x64) of the shape of `a`.
+    Returns: int32 (int64 with x64) of the shape of `a`.
 
     Raises ValueError for a `kth` out of bounds.
 
@@ -264,9 +251,7 @@ def top_k(a: ArrayLike, k: int, /, *, axis: int = -1, mode: str = "largest",
       axis: the axis.
       mode: "largest" or "smallest".
       sorted: accepted; the result is always sorted, the most extreme first.
-
-    Returns:
-      (values [..., k] of the dtype of `a`, places int32[..., k], int64 with x64).
+    Returns: (values [..., k] of the dtype of `a`, places int32[..., k], int64 with x64).
 
     Raises ValueError for another mode and for k above n.
 
@@ -308,9 +293,7 @@ def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLi
       sorter: places that sort `a`, if it is not sorted.
       method: "compare_all" compares each pair; "scan", "scan_unrolled" and "sort" halve the range,
         in ceil(log2(n + 1)) steps.
-
-    Returns:
-      int32 (int64 with x64) in [0, n], of the shape of `v`.
+    Returns: int32 (int64 with x64) in [0, n], of the shape of `v`.
 
     Raises ValueError for another side or method, or where `a` is no vector.
 
@@ -418,9 +401,7 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *,
       right: whether a value on an edge belongs below it: bins[i-1] < x <= bins[i] for ascending
         bins, bins[i-1] >= x > bins[i] for descending ones.
       method: as of `searchsorted`.
-
-    Returns:
-      int32 (int64 with x64) in [0, n], of the shape of `x`.
+    Returns: int32 (int64 with x64) in [0, n], of the shape of `x`.
 
     Raises ValueError unless the bins are a vector. That they are in order is not checked.
 
@@ -453,10 +434,8 @@ def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0,
       minlength: the least size of the result.
       length: its size, required where `x` is traced; numbers beyond are dropped.
       out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
-
-    Returns:
-      A vector of max(x) + 1 elements unless `length` or `minlength` says otherwise: int32 (int64
-      with x64), or of the dtype of the weights (in NumPy float64).
+    Returns: A vector of max(x) + 1 elements unless `length` or `minlength` says otherwise: int32
+      (int64 with x64), or of the dtype of the weights (in NumPy float64).
 
     Raises TypeError for `x` not of integers, ConcretizationTypeError where it is traced without
     `length`.

@@ -76,9 +76,7 @@ def mean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: N
       a: array of numbers or booleans.
       dtype: dtype of the result; by default `a`'s, float32 for integers (float64 for 64-bit ones
         with x64). 16-bit floats are accumulated in float32.
-
-    Returns:
-      `a` without the reduced axes.
+    Returns: `a` without the reduced axes.
 
     >>> onp.mean(onp.arange(4))
     Array(1.5, dtype=float32)
@@ -148,9 +146,7 @@ def var(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
       ddof: subtracted from the number of elements: 0 for a population, 1 for a sample of it.
       mean: the mean, with the reduced axes kept, if it is known.
       correction: the array API standard's name of `ddof`.
-
-    Returns:
-      `a` without the reduced axes, real; NaN or infinite where n <= ddof.
+    Returns: `a` without the reduced axes, real; NaN or infinite where n <= ddof.
 
     Raises ValueError for both `ddof` and `correction`, and for a dtype that is not real.
 
@@ -169,8 +165,7 @@ def std(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
 
     Its gradient is not finite where all elements are equal.
 
-    Args:
-      axis, dtype, out, ddof, keepdims, where, mean, correction: as of `var`.
+    Args: axis, dtype, out, ddof, keepdims, where, mean, correction: as of `var`.
 
     >>> print(onp.std(onp.array([[1., 3.], [2., 6.]]), axis=1))
     [1. 2.]
@@ -200,9 +195,7 @@ def nanmean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out
     Args:
       a: array of numbers or booleans.
       dtype: dtype of the result, by default `mean`'s.
-
-    Returns:
-      `a` without the reduced axes; NaN (without NumPy's warning) where all are NaN.
+    Returns: `a` without the reduced axes; NaN (without NumPy's warning) where all are NaN.
 
     >>> print(onp.nanmean(onp.array([[1., onp.nan, 3.], [4., 5., 6.]]), axis=1))
     [2. 5.]
@@ -220,9 +213,7 @@ def nanvar(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
     Args:
       a: array of numbers or booleans.
       axis, dtype, out, ddof, keepdims, where, mean, correction: as of `var`.
-
-    Returns:
-      `a` without the reduced axes, real; NaN where no more than `ddof` elements are left.
+    Returns: `a` without the reduced axes, real; NaN where no more than `ddof` elements are left.
 
     >>> print(onp.nanvar(onp.array([1., onp.nan, 3.])))
     1.0
@@ -283,9 +274,7 @@ def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None,
       weights: of the shape of `a`, or of the sizes of the axes in `axis`, in their order; equal
         weights if None.
       returned: whether to return the sum of the weights, too.
-
-    Returns:
-      `a` without the reduced axes, inexact; with `returned` the pair of it and the sum.
+    Returns: `a` without the reduced axes, inexact; with `returned` the pair of it and the sum.
 
     Raises ValueError for weights of another shape.
 
@@ -313,11 +302,8 @@ def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
 
     Small integers may wrap around, as NumPy's do.
 
-    Args:
-      a: array of numbers.
-
-    Returns:
-      `a` without the reduced axes.
+    Args: a: array of numbers.
+    Returns: `a` without the reduced axes.
 
     Raises ValueError for no elements.
 
@@ -349,16 +335,16 @@ _STEP_METHODS = frozenset(("lower", "higher", "midpoint", "nearest", "inverted_c
 def _quantile(x: Array, q: Array, w: Array | None, *, axes: Axes, keepdims: bool, method: str,
               skip_nan: bool) -> Array:
     """x[...], q[*qs], w[...] or None -> [*qs, ...]: interpolate between elements of two ranks."""
-    kept = [i for i in range(x.ndim) if i not in axes]
-    batch = tuple([x.shape[i] for i in kept])
+    other_axes = [i for i in range(x.ndim) if i not in axes]
+    batch = tuple([x.shape[i] for i in other_axes])
     n, last = size_of([x.shape[i] for i in axes]), len(batch)
     full = (*q.shape, *batch)
     if not size_of(full) or not n:
         out = to_array(broadcast_to(literal(np.nan, x.dtype), full))
     else:
-        x = lax_shape.reshape(lax_shape.transpose(x, (*kept, *axes)), (*batch, n))
+        x = lax_shape.reshape(lax_shape.transpose(x, (*other_axes, *axes)), (*batch, n))
         if w is not None:
-            w = lax_shape.reshape(lax_shape.transpose(w, (*kept, *axes)), (*batch, n))
+            w = lax_shape.reshape(lax_shape.transpose(w, (*other_axes, *axes)), (*batch, n))
         missing = is_nan(x)
         if w is not None and skip_nan:
             w = choose(missing, literal(0, w.dtype), w)
@@ -498,10 +484,8 @@ def quantile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = No
         normal_unbiased.
       weights: how often each element counts, with the method "inverted_cdf" alone: of the shape
         of `a`, or of the sizes of the axes in `axis`.
-
-    Returns:
-      The axes of `q`, then those left of `a`, in the float dtype of `a`. NaN where an element is
-      NaN, of no elements, and where `q` is not in [0, 1] (NumPy raises).
+    Returns: The axes of `q`, then those left of `a`, in the float dtype of `a`. NaN where an
+      element is NaN, of no elements, and where `q` is not in [0, 1] (NumPy raises).
 
     Raises ValueError for complex numbers and for weights with another method.
 
@@ -518,8 +502,7 @@ def nanquantile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None =
                 keepdims: bool = False, *, weights: ArrayLike | None = None) -> Array:
     """The values below which the fractions `q` of the elements that are not NaN lie.
 
-    Args:
-      axis, out, overwrite_input, method, keepdims, weights: as of `quantile`.
+    Args: axis, out, overwrite_input, method, keepdims, weights: as of `quantile`.
 
     Returns:
       The axes of `q`, then those left of `a`, in the float dtype of `a`; NaN where all are NaN.
@@ -552,9 +535,9 @@ def percentile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = 
     >>> print(onp.percentile(onp.array([1., 2., 4., 8.]), 50, method="lower"))
     2.0
     """
-    found = _quantiles("percentile", a, q, axis, out, overwrite_input, method, keepdims, weights,
-                       False, 100.0)
-    return constrain("percentile", found, out_sharding)
+    result = _quantiles("percentile", a, q, axis, out, overwrite_input, method, keepdims, weights,
+                        False, 100.0)
+    return constrain("percentile", result, out_sharding)
 
 
 @fused(static=("axis", "out", "overwrite_input", "method", "keepdims"))
@@ -564,8 +547,7 @@ def nanpercentile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None
                   keepdims: bool = False, *, weights: ArrayLike | None = None) -> Array:
     """The values below which `q` percent of the elements that are not NaN lie.
 
-    Args:
-      q: array of percentages in [0, 100].
+    Args: q: array of percentages in [0, 100].
 
     >>> print(onp.nanpercentile(onp.array([1., onp.nan, 3.]), 50))
     2.0
@@ -579,8 +561,7 @@ def median(a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = 
            overwrite_input: bool = False, keepdims: bool = False) -> Array:
     """The middle element over axes, or the mean of the middle two; NaN if any is NaN.
 
-    Returns:
-      `a` without the reduced axes, in its float dtype; NaN of no elements.
+    Returns: `a` without the reduced axes, in its float dtype; NaN of no elements.
 
     Raises ValueError for complex numbers.
 
@@ -596,8 +577,7 @@ def nanmedian(a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None
               overwrite_input: bool = False, keepdims: bool = False) -> Array:
     """The median over axes of the elements that are not NaN.
 
-    Returns:
-      `a` without the reduced axes, in its float dtype; NaN where all are NaN.
+    Returns: `a` without the reduced axes, in its float dtype; NaN where all are NaN.
 
     Raises ValueError for complex numbers.
 
@@ -633,7 +613,6 @@ def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = N
       n: how often; 0 returns `a`.
       axis: the axis, which becomes shorter by `n`.
       prepend, append: values put before and after `a` first: arrays, or scalars.
-
     Returns: An array of the dtype of `a` (promoted with the values put around it).
 
     Raises ValueError for scalars and for a negative `n`.
@@ -670,9 +649,7 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None,
     Args:
       ary: array of numbers, any shape.
       to_end, to_begin: arrays (flattened) put after and before the differences.
-
-    Returns:
-      A vector of the dtype of `ary`.
+    Returns: A vector of the dtype of `ary`.
 
     Raises TypeError for booleans, and for elements that NumPy's rule "same_kind" does not cast to
     the array's dtype; the option `numpy_dtype_promotion` has no part in that.
@@ -710,10 +687,8 @@ def gradient(f: ArrayLike, *varargs: ArrayLike, axis: int | Sequence[int] | None
         which need not be evenly spaced.
       axis: an axis or several; all if None.
       edge_order: 1 (the default) or 2: the order of the differences at the ends.
-
-    Returns:
-      An inexact array of the shape of `f` for one axis; a list with one for each of several (NumPy:
-      a tuple).
+    Returns: An inexact array of the shape of `f` for one axis; a list with one for each of several
+      (NumPy: a tuple).
 
     Raises ValueError for an axis of fewer than edge_order + 1 elements, TypeError for spacings that
     are not none, one or one per axis.
@@ -775,9 +750,7 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0,
       x: coordinates of the values: a vector, or an array of the shape of `y`.
       dx: the distance of neighbours, where `x` is None.
       axis: the axis.
-
-    Returns:
-      `y` without the axis; 0 of fewer than two values.
+    Returns: `y` without the axis; 0 of fewer than two values.
 
     >>> print(onp.trapezoid(onp.array([1., 2., 4.]), dx=0.5))
     2.25

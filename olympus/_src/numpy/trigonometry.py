@@ -29,8 +29,7 @@ from .promote import binary_inexact, broadcast_to, choose, convert, promote_inex
 def sin(x: ArrayLike, /) -> Array:
     """The sine of angles in radians.
 
-    Returns:
-      Floating or complex numbers of that shape; integers become the default float. NaN of
+    Returns: Floating or complex numbers of that shape; integers become the default float. NaN of
       infinities. Large angles are reduced exactly, so they keep their digits.
 
     >>> onp.sin(onp.array([0., onp.pi / 6, onp.pi / 2]))
@@ -43,8 +42,7 @@ def sin(x: ArrayLike, /) -> Array:
 def cos(x: ArrayLike, /) -> Array:
     """The cosine of angles in radians.
 
-    Returns:
-      Floating or complex numbers of that shape; integers become the default float. NaN of
+    Returns: Floating or complex numbers of that shape; integers become the default float. NaN of
       infinities.
 
     >>> onp.cos(onp.array([0., onp.pi]))
@@ -57,9 +55,8 @@ def cos(x: ArrayLike, /) -> Array:
 def tan(x: ArrayLike, /) -> Array:
     """The tangent of angles in radians: sine over cosine.
 
-    Returns:
-      Floating or complex numbers of that shape; integers become the default float. Large, not
-      infinite, next to the poles, since no float is pi / 2 exactly.
+    Returns: Floating or complex numbers of that shape; integers become the default float. Large,
+      not infinite, next to the poles, since no float is pi / 2 exactly.
 
     >>> onp.tan(onp.array([0., onp.pi / 4]))
     Array([0., 1.], dtype=float32)
@@ -71,9 +68,8 @@ def tan(x: ArrayLike, /) -> Array:
 def arcsin(x: ArrayLike, /) -> Array:
     """The angle in [-pi/2, pi/2] whose sine is x.
 
-    Returns:
-      Radians, floating or complex, of that shape. NaN outside [-1, 1]; complex numbers have an
-      arcsine everywhere. The derivative at ±1 is infinite.
+    Returns: Radians, floating or complex, of that shape. NaN outside [-1, 1]; complex numbers have
+      an arcsine everywhere. The derivative at ±1 is infinite.
 
     >>> onp.arcsin(onp.array([0., 1., 2.]))
     Array([0.       , 1.5707964,       nan], dtype=float32)
@@ -85,9 +81,8 @@ def arcsin(x: ArrayLike, /) -> Array:
 def arccos(x: ArrayLike, /) -> Array:
     """The angle in [0, pi] whose cosine is x.
 
-    Returns:
-      Radians, floating or complex, of that shape. NaN outside [-1, 1]; complex numbers have an
-      arccosine everywhere. The derivative at ±1 is infinite.
+    Returns: Radians, floating or complex, of that shape. NaN outside [-1, 1]; complex numbers have
+      an arccosine everywhere. The derivative at ±1 is infinite.
 
     >>> onp.arccos(onp.array([1., 0., -1.]))
     Array([0.       , 1.5707964, 3.1415927], dtype=float32)
@@ -99,8 +94,7 @@ def arccos(x: ArrayLike, /) -> Array:
 def arctan(x: ArrayLike, /) -> Array:
     """The angle in [-pi/2, pi/2] whose tangent is x; ±pi/2 of infinities.
 
-    Returns:
-      Radians, floating or complex, of that shape. For the angle of a point see `arctan2`.
+    Returns: Radians, floating or complex, of that shape. For the angle of a point see `arctan2`.
 
     >>> onp.arctan(onp.array([0., 1., onp.inf]))
     Array([0.       , 0.7853981, 1.5707964], dtype=float32)
@@ -116,10 +110,8 @@ def arctan2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Args:
       x1: ordinates, which come first, since the tangent is x1 / x2.
       x2: abscissas that broadcast with them.
-
-    Returns:
-      Radians in the promoted inexact dtype. The sign of a zero counts: on the negative axis the
-      angle is pi above and -pi below. At (0, 0) it is 0 or ±pi, and its derivative NaN.
+    Returns: Radians in the promoted inexact dtype. The sign of a zero counts: on the negative axis
+      the angle is pi above and -pi below. At (0, 0) it is 0 or ±pi, and its derivative NaN.
 
     >>> y, x = onp.array([1., 0., -0.]), onp.array([1., -1., -1.])
     >>> print(onp.arctan2(y, x) / onp.pi)
@@ -145,9 +137,8 @@ def sinh(x: ArrayLike, /) -> Array:
 def cosh(x: ArrayLike, /) -> Array:
     """The hyperbolic cosine, (e**x + e**-x) / 2.
 
-    Returns:
-      Floating or complex numbers of that shape; integers become the default float. It overflows
-      only where the result does.
+    Returns: Floating or complex numbers of that shape; integers become the default float. It
+      overflows only where the result does.
 
     >>> onp.cosh(onp.array([0., -1., 1.]))
     Array([1.       , 1.5430806, 1.5430806], dtype=float32)
@@ -159,8 +150,7 @@ def cosh(x: ArrayLike, /) -> Array:
 def tanh(x: ArrayLike, /) -> Array:
     """The hyperbolic tangent, sinh over cosh: from -1 to 1, and close to x near 0.
 
-    Returns:
-      Floating or complex numbers of that shape; integers become the default float. ±1 of
+    Returns: Floating or complex numbers of that shape; integers become the default float. ±1 of
       infinities.
 
     >>> onp.tanh(onp.array([0., 1., onp.inf]))
@@ -173,8 +163,7 @@ def tanh(x: ArrayLike, /) -> Array:
 def arcsinh(x: ArrayLike, /) -> Array:
     """The number whose hyperbolic sine is x: `log(x + sqrt(x**2 + 1))`, without overflow.
 
-    Returns:
-      Floating or complex numbers of that shape; integers become the default float.
+    Returns: Floating or complex numbers of that shape; integers become the default float.
 
     >>> print(onp.arcsinh(onp.sinh(onp.array([0., 1., -3.]))))
     [ 0.  1. -3.]
@@ -186,9 +175,8 @@ def arcsinh(x: ArrayLike, /) -> Array:
 def arccosh(x: ArrayLike, /) -> Array:
     """The number >= 0 whose hyperbolic cosine is x.
 
-    Returns:
-      Floating or complex numbers of that shape; integers become the default float. NaN of real
-      numbers below 1; the derivative at 1 is infinite.
+    Returns: Floating or complex numbers of that shape; integers become the default float. NaN of
+      real numbers below 1; the derivative at 1 is infinite.
 
     >>> onp.arccosh(onp.array([1., 2., 0.5]))
     Array([0.      , 1.316958,      nan], dtype=float32)
@@ -200,9 +188,8 @@ def arccosh(x: ArrayLike, /) -> Array:
 def arctanh(x: ArrayLike, /) -> Array:
     """The number whose hyperbolic tangent is x.
 
-    Returns:
-      Floating or complex numbers of that shape; integers become the default float. Infinite at ±1,
-      NaN of real numbers beyond.
+    Returns: Floating or complex numbers of that shape; integers become the default float. Infinite
+      at ±1, NaN of real numbers beyond.
 
     >>> onp.arctanh(onp.array([0., 1., 2.]))
     Array([ 0., inf, nan], dtype=float32)
@@ -214,11 +201,8 @@ def arctanh(x: ArrayLike, /) -> Array:
 def deg2rad(x: ArrayLike, /) -> Array:
     """Degrees as radians: times pi / 180.
 
-    Args:
-      x: array or number of any shape, of real dtypes; complex ones are a TypeError.
-
-    Returns:
-      Floats of that shape; integers become the default float.
+    Args: x: array or number of any shape, of real dtypes; complex ones are a TypeError.
+    Returns: Floats of that shape; integers become the default float.
 
     >>> onp.deg2rad(onp.array([0, 90, 180]))
     Array([0.       , 1.5707964, 3.1415927], dtype=float32)
@@ -243,11 +227,8 @@ def rad2deg(x: ArrayLike, /) -> Array:
 def radians(x: ArrayLike, /) -> Array:
     """Degrees as radians: another name of `deg2rad`.
 
-    Args:
-      x: array or number of any shape, of real dtypes.
-
-    Returns:
-      Floats of that shape.
+    Args: x: array or number of any shape, of real dtypes.
+    Returns: Floats of that shape.
 
     >>> onp.radians(onp.array([180.]))
     Array([3.1415927], dtype=float32)
@@ -270,9 +251,8 @@ def degrees(x: ArrayLike, /) -> Array:
 def sinc(x: ArrayLike, /) -> Array:
     """`sin(pi x) / (pi x)`, and 1 at 0: the ideal low-pass filter.
 
-    Returns:
-      Floating or complex numbers of that shape; integers become the default float. Near 0 it is
-      summed from its series, so that derivatives of every order exist there.
+    Returns: Floating or complex numbers of that shape; integers become the default float. Near 0 it
+      is summed from its series, so that derivatives of every order exist there.
 
     >>> onp.sinc(onp.array([0., 0.25, 0.5]))
     Array([1.        , 0.9003163 , 0.63661975], dtype=float32)
@@ -315,8 +295,7 @@ def _away_from_zero(p: Array) -> tuple[Array, Array]:
 def i0(x: ArrayLike) -> Array:
     """The modified Bessel function of the first kind and order 0; its derivative has order 1.
 
-    Args:
-      x: array or number of any shape, of real dtypes; complex ones are a TypeError.
+    Args: x: array or number of any shape, of real dtypes; complex ones are a TypeError.
 
     Returns:
       Floats of that shape; integers become the default float. It is even, 1 at 0, and grows as exp.
@@ -367,9 +346,7 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
     Args:
       z: array or number of any dtype and shape; real numbers have the angles 0 and pi.
       deg: degrees rather than radians; a bool, known when tracing.
-
-    Returns:
-      Floats of that shape; NaN of NaN.
+    Returns: Floats of that shape; NaN of NaN.
 
     >>> onp.angle(onp.array([1j, -1, 1]), deg=True)
     Array([ 90., 180.,   0.], dtype=float32)

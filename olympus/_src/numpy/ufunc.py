@@ -547,9 +547,7 @@ def frompyfunc(func: Callable[..., Array], /, nin: int, nout: int, *,
       nin: number of operands.
       nout: number of results.
       identity: what `reduce` gives of no elements.
-
-    Returns:
-      A `ufunc`: called with arrays, it broadcasts them.
+    Returns: A `ufunc`: called with arrays, it broadcasts them.
 
     >>> power = onp.frompyfunc(lambda x, y: x ** y, nin=2, nout=1)
     >>> print(power.outer(onp.arange(1, 4), onp.arange(3)))

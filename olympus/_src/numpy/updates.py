@@ -260,10 +260,10 @@ def at(self: Array) -> _IndexUpdateHelper:
     """Functional updates: `x.at[index].set(y)` is a copy of `x` with `x[index] = y`.
 
     The methods are set, add, subtract, multiply (mul), divide, power, min, max, apply and get.
-    Under
-    jit, where `x` is not used afterwards, the write happens in place.
+    Under jit, where `x` is not used afterwards, the write happens in place.
 
-    Returns: An object to index like an array; the result has those methods.
+    Returns:
+      An object to index like an array; the result has those methods.
 
     >>> import olympus.numpy as onp
     >>> print(onp.zeros(4).at[1:3].add(2.0))

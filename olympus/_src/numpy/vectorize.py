@@ -43,10 +43,8 @@ def vectorize(pyfunc: Callable[..., PyTree], *, excluded: Collection[int | str] 
       pyfunc: the function; it is traced, once for all elements, unlike by NumPy's loop.
       excluded: positions and names of arguments that are passed on as they are; so is None.
       signature: the small arrays' axes, as "(n),(n)->()"; scalars by default.
-
-    Returns:
-      A function. It raises ValueError where axes of one name differ in size, or the rest of the
-      shapes do not broadcast.
+    Returns: A function. It raises ValueError where axes of one name differ in size, or the rest of
+      the shapes do not broadcast.
 
     >>> dots = onp.vectorize(onp.dot, signature="(n),(n)->()")
     >>> print(dots(onp.arange(6.).reshape(2, 3), onp.ones(3)))
@@ -189,9 +187,7 @@ def apply_along_axis(func1d: Callable[..., ArrayLike], axis: int, arr: ArrayLike
       axis: an int.
       arr: array of at least one axis.
       *args, **kwargs: passed on to the function as they are.
-
-    Returns:
-      An array in which the axes of the function's result take the place of `axis`.
+    Returns: An array in which the axes of the function's result take the place of `axis`.
 
     >>> onp.apply_along_axis(lambda v: v[::2] + v[-1], 1, onp.arange(6).reshape(2, 3))
     Array([[ 2,  4],
@@ -220,9 +216,7 @@ def apply_over_axes(func: Callable[..., Array], a: ArrayLike, axes: int | Sequen
       func: a reduction, with or without keepdims; another rank of its result is a ValueError.
       a: array.
       axes: an int, or several.
-
-    Returns:
-      An array of the rank of `a`: axes that the function removes stay with size 1.
+    Returns: An array of the rank of `a`: axes that the function removes stay with size 1.
 
     >>> print(onp.apply_over_axes(onp.sum, onp.arange(12).reshape(2, 3, 2), [0, 2]).tolist())
     [[[14], [22], [30]]]

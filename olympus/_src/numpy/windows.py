@@ -79,11 +79,8 @@ def hanning(M: int) -> Array:
 def kaiser(M: int, beta: ArrayLike) -> Array:
     """Kaiser's window: I0(beta sqrt(1 - t**2)) / I0(beta), t in [-1, 1].
 
-    Args:
-      beta: a scalar, which may be traced: how narrow the window is; 0 is a rectangle.
-
-    Returns:
-      float32[M] (float64 with x64 on). Large `beta` do not overflow, as they do in NumPy.
+    Args: beta: a scalar, which may be traced: how narrow the window is; 0 is a rectangle.
+    Returns: float32[M] (float64 with x64 on). Large `beta` do not overflow, as they do in NumPy.
 
     >>> print(onp.kaiser(5, 0.0))
     [1. 1. 1. 1. 1.]

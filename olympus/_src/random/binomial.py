@@ -162,9 +162,7 @@ def binomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: Shape | None = N
       shape: the result's shape; None is the parameters'.
       dtype: a float dtype; None is the default one. Trials are counted in the dtype of p: to 2**24
         in float32, to 2**11 in float16.
-
-    Returns:
-      An array of that shape and dtype, of whole numbers in [0, n] with mean n p.
+    Returns: An array of that shape and dtype, of whole numbers in [0, n] with mean n p.
 
     >>> x = random.binomial(random.key(0), 20, 0.25, (10000,))
     >>> print(x.dtype, x.mean().round(1))
@@ -211,9 +209,7 @@ def multinomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, *, shape: Shape | No
       shape: the result's shape, whose last axis is k; None is `p`'s, with leading axes of `n`'s.
       dtype: the counts' dtype, of any kind of number; None is the default float.
       unroll: outcomes per step of the loop, see `lax.scan`.
-
-    Returns:
-      An array of that shape and dtype; its sums along the last axis are n.
+    Returns: An array of that shape and dtype; its sums along the last axis are n.
 
     >>> import numpy as np
     >>> x = random.multinomial(random.key(0), 10, np.array([0.2, 0.3, 0.5]), shape=(4, 3))

@@ -54,11 +54,8 @@ def bits(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
          out_sharding: ShardingLike = None) -> Array:
     """Uniformly random bits.
 
-    Args:
-      dtype: an unsigned integer dtype; None is uint32, or uint64 with x64 on.
-
-    Returns:
-      An array of that shape and dtype, each bit 0 or 1 with equal probability.
+    Args: dtype: an unsigned integer dtype; None is uint32, or uint64 with x64 on.
+    Returns: An array of that shape and dtype, each bit 0 or 1 with equal probability.
 
     >>> print(olympus.random.bits(olympus.random.key(0), (4,), "uint8"))
     [167 146  40  53]
@@ -128,11 +125,8 @@ def uniform(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
            ) -> Array:
     """Floats uniform in [minval, maxval).
 
-    Args:
-      minval, maxval: bounds; arrays that broadcast to the shape.
-
-    Returns:
-      An array of that shape and dtype, with as many random bits as the dtype's mantissa has.
+    Args: minval, maxval: bounds; arrays that broadcast to the shape.
+    Returns: An array of that shape and dtype, with as many random bits as the dtype's mantissa has.
 
     >>> print(olympus.random.uniform(olympus.random.key(0), (3,)).round(2))
     [0.95 0.98 0.33]
@@ -168,11 +162,8 @@ def normal(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
            out_sharding: ShardingLike = None) -> Array:
     """Normal numbers of mean 0 and variance 1, by the inverse of erf.
 
-    Args:
-      dtype: a float or complex dtype; None is the default float.
-
-    Returns:
-      An array of that shape and dtype; complex numbers have parts of variance 1/2.
+    Args: dtype: a float or complex dtype; None is the default float.
+    Returns: An array of that shape and dtype; complex numbers have parts of variance 1/2.
 
     >>> print(olympus.random.normal(olympus.random.key(0), (2, 3)).round(2))
     [[ 1.62  2.03 -0.43]
@@ -257,9 +248,7 @@ def truncated_normal(key: ArrayLike, lower: ArrayLike, upper: ArrayLike, shape: 
     Args:
       lower, upper: bounds; arrays that broadcast to the shape.
       shape: the result's shape; None is the bounds'.
-
-    Returns:
-      An array of that shape and dtype, differentiable in the bounds.
+    Returns: An array of that shape and dtype, differentiable in the bounds.
 
     >>> x = random.truncated_normal(random.key(0), -1.0, 2.0, (10000,))
     >>> print(x.min().round(1), x.max().round(1))
@@ -286,8 +275,7 @@ def exponential(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = Non
                 out_sharding: ShardingLike = None) -> Array:
     """Exponential numbers of mean 1, density exp(-x) for x >= 0.
 
-    Returns:
-      An array of that shape and dtype; divide it by a rate for another mean.
+    Returns: An array of that shape and dtype; divide it by a rate for another mean.
 
     >>> x = random.exponential(random.key(0), (10000,))
     >>> print(x.mean().round(1), x.min() >= 0)
@@ -358,13 +346,10 @@ def gumbel(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
            mode: str | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """Gumbel numbers, density exp(-x - exp(-x)).
 
-    Args:
-      mode: "high" draws twice the bits, for tails beyond 17 (float32); "low" and None do not.
+    Args: mode: "high" draws twice the bits, for tails beyond 17 (float32); "low" and None do not.
         "highest" draws 64 bits for float32, and all count; it is "high" for other dtypes.
-
-    Returns:
-      An array of that shape and dtype. The place of the largest logit plus Gumbel noise is a draw
-      from their softmax, as of `categorical`.
+    Returns: An array of that shape and dtype. The place of the largest logit plus Gumbel noise is a
+      draw from their softmax, as of `categorical`.
 
     >>> x = random.gumbel(random.key(0), (10000,))
     >>> print(x.mean().round(1))                    # Euler's constant, 0.577
@@ -381,8 +366,7 @@ def laplace(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *
             out_sharding: ShardingLike = None) -> Array:
     """Laplace numbers, density exp(-|x|) / 2: exponential ones of random sign.
 
-    Returns:
-      An array of that shape and dtype; of mean 0 and variance 2.
+    Returns: An array of that shape and dtype; of mean 0 and variance 2.
 
     >>> x = random.laplace(random.key(0), (10000,))
     >>> print(abs(x).mean().round(1))
@@ -398,8 +382,7 @@ def logistic(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, 
              out_sharding: ShardingLike = None) -> Array:
     """Logistic numbers: log(u / (1 - u)) of uniform u, density the derivative of `nn.sigmoid`.
 
-    Returns:
-      An array of that shape and dtype; of mean 0 and variance π²/3.
+    Returns: An array of that shape and dtype; of mean 0 and variance π²/3.
 
     >>> x = random.logistic(random.key(0), (10000,))
     >>> print((x > 0).mean().round(1))
@@ -437,8 +420,7 @@ def maxwell(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *
             out_sharding: ShardingLike = None) -> Array:
     """Maxwell numbers, density sqrt(2/π) x² exp(-x² / 2): lengths of normal vectors in space.
 
-    Returns:
-      An array of that shape and dtype; the mean of the squares is 3.
+    Returns: An array of that shape and dtype; the mean of the squares is 3.
 
     >>> x = random.maxwell(random.key(0), (10000,))
     >>> print((x * x).mean().round(1))
@@ -471,9 +453,7 @@ def double_sided_maxwell(key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape
     Args:
       loc, scale: where the density is 0, and its width; arrays that broadcast together.
       shape: the shape of draws for each of the parameters.
-
-    Returns:
-      An array of shape (*shape, *shape of the parameters).
+    Returns: An array of shape (*shape, *shape of the parameters).
 
     >>> print(random.double_sided_maxwell(random.key(0), onp.zeros(2), 1.0, (2,)).round(2))
     [[ 1.55  1.57]
@@ -492,8 +472,7 @@ def weibull_min(key: ArrayLike, scale: ArrayLike, concentration: ArrayLike, shap
                 dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """Weibull numbers: scale * e ** (1 / concentration) for exponential e.
 
-    Args:
-      scale, concentration: > 0; arrays that broadcast to the shape.
+    Args: scale, concentration: > 0; arrays that broadcast to the shape.
 
     Returns:
       An array of that shape and dtype; at concentration 1 exponential numbers of mean `scale`.
@@ -512,11 +491,8 @@ def pareto(key: ArrayLike, b: ArrayLike, shape: Shape | None = None, dtype: DTyp
            *, out_sharding: ShardingLike = None) -> Array:
     """Pareto numbers, density b / xᵇ⁺¹ for x >= 1.
 
-    Args:
-      b: > 0; an array that broadcasts to the shape.
-
-    Returns:
-      An array of that shape and dtype; of mean b / (b - 1) where b > 1. NumPy's start at 0.
+    Args: b: > 0; an array that broadcasts to the shape.
+    Returns: An array of that shape and dtype; of mean b / (b - 1) where b > 1. NumPy's start at 0.
 
     >>> x = random.pareto(random.key(0), 3.0, (10000,))
     >>> print(x.min().round(1), x.mean().round(1))
@@ -530,11 +506,8 @@ def power(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DType
           *, out_sharding: ShardingLike = None) -> Array:
     """Numbers in (0, 1] of density a x ** (a-1): uniform ones to the power 1/a.
 
-    Args:
-      a: > 0; an array that broadcasts to the shape.
-
-    Returns:
-      An array of that shape and dtype, differentiable in `a`; of mean a / (a + 1).
+    Args: a: > 0; an array that broadcasts to the shape.
+    Returns: An array of that shape and dtype, differentiable in `a`; of mean a / (a + 1).
 
     >>> x = random.power(random.key(0), 4.0, (10000,))
     >>> print(x.mean().round(1))
@@ -551,9 +524,7 @@ def rayleigh(key: ArrayLike, scale: ArrayLike, shape: Shape | None = None,
 
     Args:
       scale: the standard deviation of the vectors' parts; an array that broadcasts to the shape.
-
-    Returns:
-      An array of that shape and dtype; the mean of the squares is 2 scale².
+    Returns: An array of that shape and dtype; the mean of the squares is 2 scale².
 
     >>> x = random.rayleigh(random.key(0), 2.0, (10000,))
     >>> print((x * x).mean().round())
@@ -568,11 +539,8 @@ def lognormal(key: ArrayLike, sigma: ArrayLike = 1.0, shape: Shape | None = None
               dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """exp of normal numbers of mean 0 and standard deviation `sigma`.
 
-    Args:
-      sigma: > 0; an array that broadcasts to the shape.
-
-    Returns:
-      An array of that shape and dtype, positive; its median is 1, its mean exp(sigma² / 2).
+    Args: sigma: > 0; an array that broadcasts to the shape.
+    Returns: An array of that shape and dtype, positive; its median is 1, its mean exp(sigma² / 2).
 
     >>> x = random.lognormal(random.key(0), 0.5, (10000,))
     >>> print(x.mean().round(1))
@@ -587,11 +555,8 @@ def triangular(key: ArrayLike, left: ArrayLike, mode: ArrayLike, right: ArrayLik
                out_sharding: ShardingLike = None) -> Array:
     """Numbers of triangular density over [left, right] with its peak at `mode`.
 
-    Args:
-      left, mode, right: in ascending order; arrays that broadcast to the shape.
-
-    Returns:
-      An array of that shape and dtype; of mean (left + mode + right) / 3.
+    Args: left, mode, right: in ascending order; arrays that broadcast to the shape.
+    Returns: An array of that shape and dtype; of mean (left + mode + right) / 3.
 
     >>> x = random.triangular(random.key(0), 0.0, 1.0, 5.0, (10000,))
     >>> print(x.mean().round(1))
@@ -610,11 +575,8 @@ def wald(key: ArrayLike, mean: ArrayLike, shape: Shape | None = None,
          dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """Wald (inverse Gaussian) numbers of the given mean and scale 1.
 
-    Args:
-      mean: > 0; an array that broadcasts to the shape.
-
-    Returns:
-      An array of that shape and dtype, positive; of variance mean³.
+    Args: mean: > 0; an array that broadcasts to the shape.
+    Returns: An array of that shape and dtype, positive; of variance mean³.
 
     >>> x = random.wald(random.key(0), 0.5, (10000,))
     >>> print(x.mean().round(1))

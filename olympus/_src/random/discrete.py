@@ -68,9 +68,7 @@ def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None, mo
       p: float; an array that broadcasts to the shape.
       shape: the result's shape; None is `p`'s.
       mode: "high" draws twice the bits, so that small p are met more exactly than 2^-23.
-
-    Returns:
-      A bool array. It has no derivative in `p`.
+    Returns: A bool array. It has no derivative in `p`.
 
     >>> print(olympus.random.bernoulli(olympus.random.key(0), 0.3, (8,)))
     [False False False False False  True False False]
@@ -200,11 +198,8 @@ def geometric(key: ArrayLike, p: ArrayLike, shape: Shape | None = None,
               dtype: DTypeLike | None = None, *, out_sharding: ShardingLike = None) -> Array:
     """The numbers of trials up to and including the first success, each of probability `p`.
 
-    Args:
-      p: in (0, 1]; an array that broadcasts to the shape.
-
-    Returns:
-      An array of that shape and dtype, of mean 1 / p.
+    Args: p: in (0, 1]; an array that broadcasts to the shape.
+    Returns: An array of that shape and dtype, of mean 1 / p.
 
     >>> x = random.geometric(random.key(0), 0.25, (10000,))
     >>> print(x.min(), x.mean().round(1))
@@ -280,9 +275,7 @@ def permutation(key: ArrayLike, x: int | ArrayLike, axis: int = 0, independent: 
     Args:
       x: an array; an integer n stands for 0 … n-1.
       independent: whether each vector along the axis has an order of its own.
-
-    Returns:
-      An array like `x`, of shape (n,) for an integer n.
+    Returns: An array like `x`, of shape (n,) for an integer n.
 
     >>> sorted(olympus.random.permutation(olympus.random.key(0), 4).tolist())
     [0, 1, 2, 3]
@@ -340,9 +333,7 @@ def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape 
       shape: the result's shape, whose last axes are the logits' without `axis`; None is these.
       replace: whether an index may be drawn again along the leading axes of `shape`.
       mode: "high" or "highest" for Gumbel noise of high dynamic range, see `gumbel`.
-
-    Returns:
-      An int32 array (int64 with x64 on).
+    Returns: An int32 array (int64 with x64 on).
 
     >>> logits = onp.log(onp.array([0.2, 0.8, 0.0]))
     >>> print(random.categorical(random.key(0), logits, shape=(8,)))
@@ -420,9 +411,7 @@ def choice(key: ArrayLike, a: int | ArrayLike, shape: Shape = (), replace: bool 
       replace: whether a slice may be drawn again.
       p: float[n], weights of the slices; None is equal weights.
       mode: see `gumbel`; used with weights and without replacement.
-
-    Returns:
-      An array of the dtype of `a`, its shape with `shape` in place of the axis.
+    Returns: An array of the dtype of `a`, its shape with `shape` in place of the axis.
 
     >>> print(olympus.random.choice(olympus.random.key(0), 10, (4,), replace=False))
     [0 1 8 5]

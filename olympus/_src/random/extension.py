@@ -34,9 +34,7 @@ def define_prng_impl(*, key_shape: tuple[int, ...], seed: Callable[[Array], Arra
       fold_in: of a key and a uint32 scalar, a key.
       name: for messages.
       tag: the dtype is printed as `key<tag>`.
-
-    Returns:
-      What `impl=` takes. Two of the same functions, name and tag are equal.
+    Returns: What `impl=` takes. Two of the same functions, name and tag are equal.
 
     A function that returns another shape or dtype is refused with TypeError when it is first used.
 
@@ -70,9 +68,7 @@ def random_seed(seeds: ArrayLike, impl: Generator | str) -> Array:
     Args:
       seeds: an integer or an array of integers, any shape.
       impl: a generator, or its name.
-
-    Returns:
-      Keys of that shape.
+    Returns: Keys of that shape.
 
     >>> from olympus.extend import random as extend
     >>> extend.random_seed([1, 2, 3], extend.rbg_prng_impl).shape
@@ -87,9 +83,7 @@ def seed_with_impl(impl: Generator | str, seed: int | ArrayLike) -> Array:
     Args:
       impl: a generator, or its name.
       seed: an integer or an array of integers, any shape.
-
-    Returns:
-      Keys of that shape.
+    Returns: Keys of that shape.
 
     >>> from olympus.extend import random as extend
     >>> extend.seed_with_impl(extend.threefry_prng_impl, 7)
@@ -105,9 +99,7 @@ def threefry_2x32(keypair: ArrayLike | tuple[ArrayLike, ArrayLike], count: Array
     Args:
       keypair: uint32[2], or a pair of uint32 scalars.
       count: uint32, any shape; one of odd size is paired as if a zero followed.
-
-    Returns:
-      uint32 of the shape of `count`: a permutation of pairs of words.
+    Returns: uint32 of the shape of `count`: a permutation of pairs of words.
 
     >>> import numpy as np
     >>> from olympus.extend import random as extend

@@ -34,11 +34,8 @@ def beta(key: ArrayLike, a: ArrayLike, b: ArrayLike, shape: Shape | None = None,
          out_sharding: ShardingLike = None) -> Array:
     """Beta numbers in [0, 1], density x ** (a-1) * (1-x) ** (b-1) up to a factor.
 
-    Args:
-      a, b: parameters > 0; arrays that broadcast to the shape.
-
-    Returns:
-      An array of that shape and dtype, differentiable in `a` and `b`; of mean a / (a + b).
+    Args: a, b: parameters > 0; arrays that broadcast to the shape.
+    Returns: An array of that shape and dtype, differentiable in `a` and `b`; of mean a / (a + b).
 
     >>> x = random.beta(random.key(0), 2.0, 6.0, (10000,))
     >>> print(x.mean().round(2))
@@ -72,9 +69,7 @@ def dirichlet(key: ArrayLike, alpha: ArrayLike, shape: Shape | None = None,
     Args:
       alpha: float[..., n], parameters > 0.
       shape: the result's shape without its last axis, n; None is alpha's.
-
-    Returns:
-      An array of shape (*shape, n), differentiable in `alpha`.
+    Returns: An array of shape (*shape, n), differentiable in `alpha`.
 
     >>> print(olympus.random.dirichlet(olympus.random.key(0), olympus.numpy.ones(3), (2,)).round(2))
     [[0.36 0.43 0.21]
@@ -103,8 +98,7 @@ def chisquare(key: ArrayLike, df: ArrayLike, shape: Shape | None = None,
               out_sharding: ShardingLike = None) -> Array:
     """Chi-square numbers: sums of the squares of `df` standard normal ones; `df` need not be whole.
 
-    Returns:
-      An array of that shape and dtype; of mean df and variance 2 df.
+    Returns: An array of that shape and dtype; of mean df and variance 2 df.
 
     >>> x = random.chisquare(random.key(0), 3.0, (10000,))
     >>> print(x.mean().round(1))
@@ -119,11 +113,8 @@ def f(key: ArrayLike, dfnum: ArrayLike, dfden: ArrayLike, shape: Shape | None = 
       ) -> Array:
     """F numbers: the ratio of two chi-square numbers, each over its degrees of freedom.
 
-    Args:
-      dfnum, dfden: degrees of freedom above and below, > 0; arrays that broadcast to the shape.
-
-    Returns:
-      An array of that shape and dtype; of mean dfden / (dfden - 2) where dfden > 2.
+    Args: dfnum, dfden: degrees of freedom above and below, > 0; arrays that broadcast to the shape.
+    Returns: An array of that shape and dtype; of mean dfden / (dfden - 2) where dfden > 2.
 
     >>> x = random.f(random.key(0), 4.0, 22.0, (10000,))
     >>> print(x.mean().round(1))
@@ -139,8 +130,7 @@ def t(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLik
       method: str = "exact", out_sharding: ShardingLike = None) -> Array:
     """Student's t numbers: z / sqrt(c / df) of a normal number z and a chi-square number c.
 
-    Returns:
-      An array of that shape and dtype; of variance df / (df - 2) where df > 2.
+    Returns: An array of that shape and dtype; of variance df / (df - 2) where df > 2.
 
     >>> x = random.t(random.key(0), 10.0, (10000,))
     >>> print(f"{x.var():.1f}")
@@ -172,11 +162,8 @@ def generalized_normal(key: ArrayLike, p: float, shape: Shape = (), dtype: DType
                        *, method: str = "exact", out_sharding: ShardingLike = None) -> Array:
     """Numbers of density exp(-|x|ᵖ), up to a factor: Laplace's at p = 1, bell-shaped at 2.
 
-    Args:
-      p: > 0; it broadcasts to the shape.
-
-    Returns:
-      An array of that shape and dtype; at p = 2 of variance 1/2.
+    Args: p: > 0; it broadcasts to the shape.
+    Returns: An array of that shape and dtype; at p = 2 of variance 1/2.
 
     >>> x = random.generalized_normal(random.key(0), 2.0, (10000,))
     >>> print(x.var().round(1))
@@ -209,9 +196,7 @@ def ball(key: ArrayLike, d: int, p: float = 2, shape: Shape = (), dtype: DTypeLi
       d: the number of dimensions, the result's last axis.
       p: > 0; an array that broadcasts to the shape.
       shape: the result's other axes.
-
-    Returns:
-      An array of shape (*shape, d).
+    Returns: An array of shape (*shape, d).
 
     >>> print(olympus.random.ball(olympus.random.key(0), 2, shape=(3,)).round(2))
     [[ 0.92  0.39]

@@ -206,11 +206,8 @@ def gamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DType
     Marsaglia and Tsang (2000), ACM Trans. Math. Softw. 26(3), 363; differentiable in `a` by
     implicit reparametrisation (see `lax.random_gamma_grad`).
 
-    Args:
-      a: the shape parameter, >= 0; an array that broadcasts to the shape.
-
-    Returns:
-      An array of that shape and dtype; of mean and variance `a`.
+    Args: a: the shape parameter, >= 0; an array that broadcasts to the shape.
+    Returns: An array of that shape and dtype; of mean and variance `a`.
 
     >>> print(olympus.random.gamma(olympus.random.key(0), 3.0, (4,)).round(2))
     [2.57 2.78 1.97 5.41]
@@ -224,8 +221,7 @@ def loggamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None,
              out_sharding: ShardingLike = None) -> Array:
     """Logarithms of gamma numbers, finite where these underflow at small `a`.
 
-    Args:
-      a: the shape parameter, >= 0; an array that broadcasts to the shape.
+    Args: a: the shape parameter, >= 0; an array that broadcasts to the shape.
 
     Returns:
       An array of that shape and dtype: the logarithms of what `gamma` draws with the same key.

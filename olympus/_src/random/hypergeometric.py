@@ -115,9 +115,7 @@ def hypergeometric(key: ArrayLike, ngood: ArrayLike, nbad: ArrayLike, nsample: A
       ngood, nbad: numbers of good and bad ones in the urn, >= 0; arrays that broadcast to the
         shape. The default float counts them: float32 to 2**24.
       nsample: numbers drawn, >= 0 and at most ngood + nbad; likewise. -1 is drawn for others.
-
-    Returns:
-      An array of that shape and dtype, of mean nsample ngood / (ngood + nbad).
+    Returns: An array of that shape and dtype, of mean nsample ngood / (ngood + nbad).
 
     >>> x = random.hypergeometric(random.key(0), 6, 18, 8, (10000,))
     >>> print(x.mean().round(1), x.max() <= 6)
@@ -164,9 +162,7 @@ def multivariate_hypergeometric(key: ArrayLike, colors: ArrayLike, nsample: Arra
         shape. -1 is drawn for others.
       shape: the result's shape without its last axis, k; None is the parameters'.
       dtype: an integer dtype; None is the default one.
-
-    Returns:
-      An array of shape (*shape, k), whose sums along the last axis are nsample.
+    Returns: An array of shape (*shape, k), whose sums along the last axis are nsample.
 
     >>> x = random.multivariate_hypergeometric(random.key(0), onp.array([9, 6, 5]), 8, (4,))
     >>> print(x.sum(-1))

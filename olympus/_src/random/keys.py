@@ -442,11 +442,11 @@ def generator_of(name: str, impl: GeneratorLike, dtype: DTypeLike | None = None)
     if not isinstance(given, str):
         raise TypeError(f"{name}: impl of unrecognized type {type(given).__name__} given; the name "
                         "of a generator is required.")
-    found = GENERATORS.get(given)
-    if found is None:
+    generator = GENERATORS.get(given)
+    if generator is None:
         raise ValueError(f"{name}: impl {asked!r} given; one of {', '.join(map(repr, GENERATORS))} "
                          "is required.")
-    return found
+    return generator
 
 
 def _is_key(x: ArrayLike) -> TypeGuard[Array]:
@@ -491,9 +491,7 @@ def key(seed: int | ArrayLike, *, impl: GeneratorLike = None, dtype: DTypeLike |
       seed: integer of up to 64 bits (its lower 32 while x64 is off), or an integer scalar array.
       impl: name of the generator; None is the option `olympus_default_prng_impl`.
       dtype: a key dtype, instead of impl.
-
-    Returns:
-      key<fry>[].
+    Returns: key<fry>[].
 
     >>> olympus.random.key(7)
     Array((), dtype=key<fry>) overlaying:
@@ -510,9 +508,7 @@ def PRNGKey(seed: int | ArrayLike, *, impl: GeneratorLike = None) -> Array:
     Args:
       seed: an integer, or a scalar array of one; the higher words are dropped with x64 off.
       impl: the generator's name; None is the default one, "threefry2x32".
-
-    Returns:
-      uint32[2]; the functions here take it where they take a typed key.
+    Returns: uint32[2]; the functions here take it where they take a typed key.
 
     >>> print(olympus.random.PRNGKey(7))
     [0 7]
@@ -525,11 +521,8 @@ def PRNGKey(seed: int | ArrayLike, *, impl: GeneratorLike = None) -> Array:
 def key_dtype(impl_spec: GeneratorLike = None) -> KeyType:
     """The dtype of keys of a generator, named or the default one.
 
-    Args:
-      impl_spec: a generator's name; None is the default one.
-
-    Returns:
-      A dtype, for `ShapeDtypeStruct` and `issubdtype`.
+    Args: impl_spec: a generator's name; None is the default one.
+    Returns: A dtype, for `ShapeDtypeStruct` and `issubdtype`.
 
     >>> key_dtype()
     key<fry>
@@ -584,11 +577,8 @@ def typed_scalar(name: str, key: ArrayLike) -> Array:
 def key_data(keys: ArrayLike) -> Array:
     """The words of typed keys of shape [...], as uint32[..., 2].
 
-    Args:
-      keys: typed keys, or raw ones, which stay.
-
-    Returns:
-      uint32[..., 2]; for storing keys, and `wrap_key_data`.
+    Args: keys: typed keys, or raw ones, which stay.
+    Returns: uint32[..., 2]; for storing keys, and `wrap_key_data`.
 
     >>> print(olympus.random.key_data(olympus.random.key(7)))
     [0 7]
@@ -599,11 +589,8 @@ def key_data(keys: ArrayLike) -> Array:
 def key_impl(keys: ArrayLike) -> str | Generator:
     """The name of the keys' generator, which `key` and `wrap_key_data` take as `impl`.
 
-    Args:
-      keys: typed or raw keys, any shape; raw ones are the default generator's.
-
-    Returns:
-      A str; a generator that is not one of ours as it is.
+    Args: keys: typed or raw keys, any shape; raw ones are the default generator's.
+    Returns: A str; a generator that is not one of ours as it is.
 
     >>> random.key_impl(random.key(0))
     'threefry2x32'
@@ -618,11 +605,8 @@ def _as_given(given: ArrayLike, keys: Array) -> Array:
 def clone(key: ArrayLike) -> Array:
     """The same key, which counts as a new one for the check of key reuse.
 
-    Args:
-      key: typed or raw keys, any shape.
-
-    Returns:
-      Keys with the same words, in the form in which they were given.
+    Args: key: typed or raw keys, any shape.
+    Returns: Keys with the same words, in the form in which they were given.
 
     >>> key = random.key(0)
     >>> bool(random.clone(key) == key)
@@ -637,9 +621,7 @@ def split(key: ArrayLike, num: int | Sequence[int] = 2) -> Array:
     Args:
       key: a single key.
       num: how many, or the shape of the array of keys.
-
-    Returns:
-      Keys of that shape, in the form of the given one: typed, or raw with the words last.
+    Returns: Keys of that shape, in the form of the given one: typed, or raw with the words last.
 
     >>> first, second = random.split(random.key(0))
     >>> print(random.randint(first, (3,), 0, 99), random.randint(second, (3,), 0, 99))
@@ -656,9 +638,7 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
     Args:
       key: a single key.
       data: the integer, a scalar, which may be traced.
-
-    Returns:
-      A key, typed or raw as the given one.
+    Returns: A key, typed or raw as the given one.
 
     Raises OverflowError for Python numbers outside of uint32, ValueError for NaN and infinity;
     arrays are converted.

@@ -89,9 +89,7 @@ def multivariate_normal(key: ArrayLike, mean: ArrayLike, cov: ArrayLike, shape: 
       dtype: a float dtype; None is the promoted dtype of mean and cov.
       method: how F is found: "cholesky" is the fastest; "eigh" or "svd".
       out_sharding: where the result is; see `lax.with_sharding_constraint`.
-
-    Returns:
-      An array of shape (*shape, n), differentiable in mean and cov.
+    Returns: An array of shape (*shape, n), differentiable in mean and cov.
 
     >>> import numpy as np
     >>> x = random.multivariate_normal(random.key(0), np.zeros(2), np.array([[4, 1], [1, 4]]),
@@ -152,9 +150,7 @@ def orthogonal(key: ArrayLike, n: int, shape: Shape = (), dtype: DTypeLike | Non
       m: the number of columns; None is n. With m < n the columns are orthonormal, with m > n the
         rows.
       out_sharding: where the result is; see `lax.with_sharding_constraint`.
-
-    Returns:
-      An array of shape (*shape, n, m).
+    Returns: An array of shape (*shape, n, m).
 
     >>> q = random.orthogonal(random.key(0), 3)
     >>> print(abs((q @ q.T).round(3)))

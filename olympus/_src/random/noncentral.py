@@ -86,10 +86,8 @@ def noncentral_chisquare(key: ArrayLike, df: ArrayLike, nonc: ArrayLike, shape: 
     Args:
       df: degrees of freedom, > 0; an array that broadcasts to the shape.
       nonc: noncentrality, >= 0; an array that broadcasts to the shape. NaN is drawn for others.
-
-    Returns:
-      An array of that shape and dtype, of mean df + nonc. It is differentiable: in `nonc` as the
-      quantile that it is, in `df` as the gamma number in it is.
+    Returns: An array of that shape and dtype, of mean df + nonc. It is differentiable: in `nonc` as
+      the quantile that it is, in `df` as the gamma number in it is.
 
     >>> x = random.noncentral_chisquare(random.key(0), 3.0, 2.0, (10000,))
     >>> print(x.mean().round())
@@ -108,9 +106,7 @@ def noncentral_f(key: ArrayLike, dfnum: ArrayLike, dfden: ArrayLike, nonc: Array
     Args:
       dfnum, dfden: degrees of freedom above and below, > 0; arrays that broadcast to the shape.
       nonc: noncentrality of the number above, >= 0; likewise. NaN is drawn for others.
-
-    Returns:
-      An array of that shape and dtype, differentiable in its parameters as
+    Returns: An array of that shape and dtype, differentiable in its parameters as
       `noncentral_chisquare` is.
 
     >>> x = random.noncentral_f(random.key(0), 3.0, 22.0, 3.0, (10000,))

@@ -144,9 +144,7 @@ def poisson(key: ArrayLike, lam: ArrayLike, shape: Shape | None = None,
     Args:
       key: a single key (threefry2x32).
       lam: rates >= 0; an array that broadcasts to the shape. -1 is drawn for NaN.
-
-    Returns:
-      An array of that shape and dtype; of mean and variance `lam`.
+    Returns: An array of that shape and dtype; of mean and variance `lam`.
 
     >>> print(olympus.random.poisson(olympus.random.key(0), 4.0, (6,)))
     [0 1 5 5 2 2]
@@ -166,9 +164,7 @@ def negative_binomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: Shape |
     Args:
       n: > 0, whole or not; an array that broadcasts to the shape.
       p: in (0, 1]; an array that broadcasts to the shape. -1 is drawn for other n and p.
-
-    Returns:
-      An array of that shape and dtype, of mean n (1-p) / p.
+    Returns: An array of that shape and dtype, of mean n (1-p) / p.
 
     >>> x = random.negative_binomial(random.key(0), 4, 0.5, (10000,))
     >>> print(x.mean().round(1))

@@ -105,9 +105,7 @@ def vonmises(key: ArrayLike, mu: ArrayLike, kappa: ArrayLike, shape: Shape | Non
     Args:
       mu: the mean direction; an array that broadcasts to the shape.
       kappa: the concentration, finite and >= 0: 0 is uniform; likewise. NaN is drawn for others.
-
-    Returns:
-      An array of that shape and dtype, differentiable in `mu`, and in `kappa` by implicit
+    Returns: An array of that shape and dtype, differentiable in `mu`, and in `kappa` by implicit
       reparametrisation (Figurnov, Mohamed and Mnih 2018).
 
     >>> x = random.vonmises(random.key(0), 1.0, 4.0, (10000,))

@@ -48,9 +48,7 @@ def logseries(key: ArrayLike, p: ArrayLike, shape: Shape | None = None,
     Args:
       p: in [0, 1); an array that broadcasts to the shape. -1 is drawn for others.
       dtype: an integer dtype; None is the default one. Numbers above its largest are that.
-
-    Returns:
-      An array of that shape and dtype, of mean -p / ((1-p) ln(1-p)).
+    Returns: An array of that shape and dtype, of mean -p / ((1-p) ln(1-p)).
 
     >>> x = random.logseries(random.key(0), 0.6, (10000,))
     >>> print(x.min(), x.mean().round(1))

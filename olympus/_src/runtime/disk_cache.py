@@ -562,24 +562,24 @@ def load_or_compile(function: str, digest: str, client: Client, devices: Sequenc
     if directory is None or not directory.named and len({d.process_index for d in devices}) > 1:
         return compile_now(), None
     _tell_faults()
-    key, found, loaded, name, start = "", None, None, entry_name(function), time.monotonic()
+    key, stored, loaded, name, start = "", None, None, entry_name(function), time.monotonic()
     monitoring.record_event("/olympus/compilation_cache/compile_requests_use_cache")
     try:
         key = directory.key(function, digest, client, devices)
-        found = directory.get(key)
-        if found is not None and not (
+        stored = directory.get(key)
+        if stored is not None and not (
                 config.compilation_cache_check_contents.value and key not in _verified):
-            loaded = lib.deserialize_executable(client, found[0], devices, host_callbacks=hosts)
+            loaded = lib.deserialize_executable(client, stored[0], devices, host_callbacks=hosts)
     except Exception as error:
-        if found is not None:       # it would fail in the next process, too
+        if stored is not None:       # it would fail in the next process, too
             directory.drop(key)
-            found = None
+            stored = None
         warn_or_raise(directory, "reading", name, error)
-    if found is not None and loaded is not None:
+    if stored is not None and loaded is not None:
         LOGGER.log(_level(config.log_compiles), "Persistent compilation cache hit for '%s' "
-                   "with key %r; it saved %.3f sec", name, key, found[1])
-        _record_hit(found[1], time.monotonic() - start)
-        return loaded, found[0]
+                   "with key %r; it saved %.3f sec", name, key, stored[1])
+        _record_hit(stored[1], time.monotonic() - start)
+        return loaded, stored[0]
     monitoring.record_event("/olympus/compilation_cache/cache_misses")
     LOGGER.log(_level(config.explain_cache_misses),
                "PERSISTENT COMPILATION CACHE MISS for '%s' with key %r%s", name, key,
@@ -589,7 +589,7 @@ def load_or_compile(function: str, digest: str, client: Client, devices: Sequenc
     took = time.monotonic() - start
     if key:
         try:
-            _keep(directory, key, name, xla, took, found, hosts)
+            _keep(directory, key, name, xla, took, stored, hosts)
         except Exception as error:
             warn_or_raise(directory, "writing", name, error)
     return xla, None
@@ -662,8 +662,7 @@ def set_cache_dir(path: str | os.PathLike[str] | None) -> None:
     Who can write to the directory can run code in every process that reads from it: it is made for
     its owner alone, and one that others can write to is not used, with a warning.
 
-    Args:
-      path: the directory, made when it is first written to; None turns the cache off.
+    Args: path: the directory, made when it is first written to; None turns the cache off.
 
     >>> import os
     >>> compilation_cache.set_cache_dir(os.path.expanduser("~/.cache/olympus"))

@@ -75,15 +75,15 @@ def scalar(aval: ShapedArray, number: Any) -> Array:
     # 0.0 and -0.0 are equal, NaN is not. All that look numbers up do so by the same key.
     same = kind is int or (kind is float and (number == number or number is np.nan))
     key = aval, kind, (number or repr(number)) if same else bit_key(number), default_device.value
-    found = scalars.get(key)
-    if found is None:
+    array = scalars.get(key)
+    if array is None:
         if kind is int and dtypes.is_integer(aval.dtype) and not dtypes.fits(number, aval.dtype):
             raise OverflowError(f"compile: the int {number} given for {aval}; one that the dtype "
                                 "holds is required; use a wider dtype.")
         value = dtypes.converted(np.asarray(number), aval.dtype)
-        found = scalars[key] = array_from_numpy(value, aval.weak_type, narrow=False)
-        found._key = key
-    return found
+        array = scalars[key] = array_from_numpy(value, aval.weak_type, narrow=False)
+        array._key = key
+    return array
 
 
 def placed(literal: T) -> T | Array:
@@ -92,9 +92,9 @@ def placed(literal: T) -> T | Array:
         return literal
     aval, number = literal.aval, literal.raw
     if type(number) is float or type(number) is int:
-        found = scalars.get((aval, type(number), number or repr(number), default_device.value))
-        if found is not None:
-            return found
+        array = scalars.get((aval, type(number), number or repr(number), default_device.value))
+        if array is not None:
+            return array
     kind = _PYTHON_TYPES.get(dtypes.scalar_kind(aval.dtype))
     return scalar(aval, number if kind is None or type(number) is kind else kind(number))
 
@@ -113,10 +113,10 @@ def result_array(x: T) -> T | Array:
 def number_array(x: Any) -> Array | float:
     """The weakly typed array of a Python int or float, as an operand; itself if it does not fit."""
     aval = _WEAK[enable_x64.value, type(x)]
-    found = scalars.get((aval, type(x), x or repr(x), default_device.value))
-    if found is None:
+    array = scalars.get((aval, type(x), x or repr(x), default_device.value))
+    if array is None:
         return scalar(aval, x) if type(x) is float or dtypes.fits(x, aval.dtype) else x
-    return found
+    return array
 
 
 def argument_array(x: Any) -> Array:
@@ -153,16 +153,16 @@ def shard_fallback(x: Any, sharding: Sharding | None = None, *_: object) -> obje
         if type(sharding) is lib.SingleDeviceSharding and demanded_memory(sharding) is None:
             return placed_copy(x, sharding._device)
     key = getattr(x, "_key", None) if type(x) is ArrayImpl else None
-    found = scalars.get((key, sharding))
-    if found is not None:
-        return found
+    array = scalars.get((key, sharding))
+    if array is not None:
+        return array
     x = stored(argument_array(x))
     if sharding is None or (sharding.num_devices == 1 and demanded_memory(sharding) is None):
         return x
     if key is None:
         return put_array(x, sharding)
-    found = scalars[key, sharding] = put_numpy(numpy_value(x), sharding, x.aval.weak_type)
-    return found
+    array = scalars[key, sharding] = put_numpy(numpy_value(x), sharding, x.aval.weak_type)
+    return array
 
 
 def check_deleted(name: str, args: Iterable[object]) -> None:
@@ -400,9 +400,7 @@ def apply_primitive(prim: Primitive, *args: ArrayLike, **params: Any) -> Any:
       prim: the primitive.
       *args: arrays and numbers.
       **params: the primitive's parameters.
-
-    Returns:
-      The result; a list if the primitive has several.
+    Returns: The result; a list if the primitive has several.
 
     >>> print(xla.apply_primitive(olympus.lax.neg_p, 2.0))
     -2.0

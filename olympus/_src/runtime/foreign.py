@@ -44,16 +44,16 @@ MissingTarget.__module__ = "builtins"
 def check_targets(calls: Sequence[ForeignCall], platform: str) -> None:
     """ValueError for a call whose target this process has not registered for the platform."""
     for call in calls:
-        found = lib.registered_calls(call.target)
-        here = found.get(platform, {})
+        registered = lib.registered_calls(call.target)
+        here = registered.get(platform, {})
         if call.version in here:
             continue
         if here:
             why = f"it is registered for the {_API[next(iter(here))]}, and called by the " \
                   f"{_API[call.version]}"
             remedy = "name the version that it was written for in both places"
-        elif found:
-            why = f"it is registered for {', '.join(found)} only"
+        elif registered:
+            why = f"it is registered for {', '.join(registered)} only"
             remedy = _register(call.target, platform)
         elif platform != "cpu" or lib.has_custom_call(call.target):
             continue        # XLA's own: XLA itself names a missing one
@@ -142,11 +142,11 @@ def _arrays(calls: Sequence[ForeignCall]) -> Iterator[tuple[ForeignCall, str, in
                 yield c, what, i, aval
 
 
-def _candidate_lines(found: Sequence[tuple[ForeignCall, str]], remedy: str) -> Iterator[str]:
+def _candidate_lines(candidates: Sequence[tuple[ForeignCall, str]], remedy: str) -> Iterator[str]:
     """One line for the value given, or for the candidates that include it."""
-    if not found:
+    if not candidates:
         return
-    what = " or ".join(dict.fromkeys([f"{said} of `{call.target}`" for call, said in found]))
+    what = " or ".join(dict.fromkeys([f"{said} of `{call.target}`" for call, said in candidates]))
     yield f"{what} given; {remedy}"
 
 

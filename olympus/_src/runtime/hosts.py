@@ -43,10 +43,10 @@ class Watched:
         try:
             result = call(*args, **kwargs)
         except (ValueError, lib.XlaRuntimeError) as error:
-            found = lib.raised_by_host(error)
-            if found is error:
+            by_host = lib.raised_by_host(error)
+            if by_host is error:
                 raise
-            raise found from None
+            raise by_host from None
         # XLA runs it in this thread, unless operands or the thread's last program are computed yet.
         left = lib.unready(map(stored, dispatch_registry.flatten(result)[0]))
         if left:

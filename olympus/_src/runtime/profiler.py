@@ -58,8 +58,7 @@ class ProfileOptions(xla.ProfileOptions):
 class ProfileData(xla.ProfileData):
     """A profile: planes (the host, each device) of lines (threads, streams) of events.
 
-    Args:
-      serialized: the bytes of a `.xplane.pb` file.
+    Args: serialized: the bytes of a `.xplane.pb` file.
 
     >>> import olympus
     >>> with olympus.profiler.trace() as session:
@@ -135,9 +134,7 @@ def annotate_function(func: Callable[P, R], name: str | None = None,
       func: a Python function; of a jitted one, each call and not each operation in it.
       name: its name; None is the function's own name.
       decorator_kwargs: values shown with it.
-
-    Returns:
-      A function of the same arguments. TypeError for what cannot be called.
+    Returns: A function of the same arguments. TypeError for what cannot be called.
 
     >>> @olympus.profiler.annotate_function
     ... def load(n):
@@ -393,9 +390,7 @@ def trace(log_dir: str | os.PathLike[str] | None = None, create_perfetto_link: b
       create_perfetto_link: whether a link to ui.perfetto.dev is printed in the end, and waited for.
       create_perfetto_trace: whether `perfetto_trace.json.gz` is written, too.
       profiler_options: the choice of records, a `ProfileOptions`.
-
-    Returns:
-      A context manager of the `ProfileSession`, which has the `profile_data` afterwards.
+    Returns: A context manager of the `ProfileSession`, which has the `profile_data` afterwards.
 
     >>> with olympus.profiler.trace() as session:
     ...     _ = olympus.numpy.ones(3).sum().block_until_ready()
@@ -413,9 +408,7 @@ def start_server(port: int, requires_backend: bool = True) -> object:
     Args:
       port: of this machine.
       requires_backend: whether the backend is started first, whose devices are profiled.
-
-    Returns:
-      The server. ValueError if one is there already.
+    Returns: The server. ValueError if one is there already.
 
     >>> import socket
     >>> with socket.socket() as probe:          # a free port
@@ -463,9 +456,7 @@ def register_subprocess(pid: int, port: int) -> Callable[[], None]:
     Args:
       pid: its number.
       port: at which its own `start_server` listens.
-
-    Returns:
-      A function that ends this. RuntimeError if nothing answers at the port.
+    Returns: A function that ends this. RuntimeError if nothing answers at the port.
 
     >>> import os
     >>> import socket
@@ -488,12 +479,9 @@ def register_subprocess(pid: int, port: int) -> Callable[[], None]:
 def device_memory_profile(backend: str | None = None) -> bytes:
     """The memory of the devices that is in use, as `pprof` reads it.
 
-    Args:
-      backend: the platform's name; None is the default one.
-
-    Returns:
-      The bytes of a compressed pprof file: how many bytes are in arrays and in programs, by device.
-      With `olympus_array_tracebacks` also which lines of Python made them.
+    Args: backend: the platform's name; None is the default one.
+    Returns: The bytes of a compressed pprof file: how many bytes are in arrays and in programs, by
+      device. With `olympus_array_tracebacks` also which lines of Python made them.
 
     >>> import gzip
     >>> profile = gzip.decompress(olympus.profiler.device_memory_profile())
@@ -524,11 +512,8 @@ def save_device_memory_profile(filename: str | os.PathLike[str], backend: str | 
 def get_profiled_instructions_proto(tensorboard_dir: str) -> bytes:
     """How long the instructions of GPU programs took, of the profiles in a folder.
 
-    Args:
-      tensorboard_dir: the `log_dir` that profiles were written to.
-
-    Returns:
-      The bytes of XLA's message `ProfiledInstructionsProto`; none if no GPU was profiled.
+    Args: tensorboard_dir: the `log_dir` that profiles were written to.
+    Returns: The bytes of XLA's message `ProfiledInstructionsProto`; none if no GPU was profiled.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -205,11 +205,8 @@ def dctn(x: ArrayLike, type: int = 2, s: Sequence[int] | None = None,
          orthogonalize: bool | None = None) -> Array:
     """The discrete cosine transform along several axes.
 
-    Args:
-      type: 1, 2, 3 or 4, as of `dct`.
-
-    Returns:
-      An array like x, of those sizes.
+    Args: type: 1, 2, 3 or 4, as of `dct`.
+    Returns: An array like x, of those sizes.
 
     >>> print(olympus.scipy.fft.dctn(onp.ones((2, 2))))
     [[16.  0.]
@@ -223,8 +220,7 @@ def idctn(x: ArrayLike, type: int = 2, s: Sequence[int] | None = None,
           orthogonalize: bool | None = None) -> Array:
     """The inverse of `dctn` of the same arguments.
 
-    Returns:
-      An array like x, of those sizes.
+    Returns: An array like x, of those sizes.
 
     >>> print(olympus.scipy.fft.idctn(onp.array([[16., 0.], [0., 0.]])))
     [[1. 1.]
@@ -273,9 +269,7 @@ def dstn(x: ArrayLike, type: int = 2, s: Sequence[int] | None = None,
     Args:
       type: 1, 2, 3 or 4, as of `dst`.
       norm, orthogonalize: as of `dst`, of each axis.
-
-    Returns:
-      An array like x, of those sizes.
+    Returns: An array like x, of those sizes.
 
     >>> print(onp.round(olympus.scipy.fft.dstn(onp.ones((2, 2))), 3))
     [[8. 0.]
@@ -289,11 +283,8 @@ def idstn(x: ArrayLike, type: int = 2, s: Sequence[int] | None = None,
           orthogonalize: bool | None = None) -> Array:
     """The inverse of `dstn` of the same arguments.
 
-    Args:
-      norm, orthogonalize: as of `dst`, of each axis.
-
-    Returns:
-      An array like x, of those sizes.
+    Args: norm, orthogonalize: as of `dst`, of each axis.
+    Returns: An array like x, of those sizes.
 
     >>> print(onp.round(olympus.scipy.fft.idstn(onp.array([[8., 0.], [0., 0.]])), 3))
     [[1. 1.]

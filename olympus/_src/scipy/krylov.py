@@ -178,13 +178,10 @@ def cg(A: ArrayLike | Operator, b: PyTree, x0: PyTree | None = None, *, tol: flo
     Hestenes and Stiefel, "Methods of conjugate gradients for solving linear systems", 1952.
     Derivatives in either mode are the solution's, by b and by the values that A closes over.
 
-    Args:
-      M: a preconditioner: an approximation of A's inverse, Hermitian and positive definite, in
+    Args: M: a preconditioner: an approximation of A's inverse, Hermitian and positive definite, in
         either form of A.
-
-    Returns:
-      (x, info), x of b's structure; info is int32: 0 where the residual is that small, else the
-      number of steps. (JAX's is None.)
+    Returns: (x, info), x of b's structure; info is int32: 0 where the residual is that small, else
+      the number of steps. (JAX's is None.)
 
     Raises ValueError for shapes and structures that do not fit.
 
@@ -227,9 +224,8 @@ def bicgstab(A: ArrayLike | Operator, b: PyTree, x0: PyTree | None = None, *, to
     Van der Vorst, "Bi-CGSTAB: a fast and smoothly converging variant of Bi-CG for the solution of
     nonsymmetric linear systems", 1992. Derivatives are the solution's.
 
-    Returns:
-      (x, info), x of b's structure; info is int32: 0 where the residual is that small, else the
-      number of steps, also if the method has broken down. (JAX's is None.)
+    Returns: (x, info), x of b's structure; info is int32: 0 where the residual is that small, else
+      the number of steps, also if the method has broken down. (JAX's is None.)
 
     Raises ValueError for shapes and structures that do not fit.
 
@@ -289,10 +285,8 @@ def gmres(A: ArrayLike | Operator, b: PyTree, x0: PyTree | None = None, *, tol: 
       maxiter: how many spaces are built, at most; ten times the number of unknowns unless given.
       solve_method: "batched" builds each space whole; "incremental" ends in the midst of one when
         the residual is small enough.
-
-    Returns:
-      (x, info), x of b's structure; info is int32: 0 where the residual is that small, else the
-      number of spaces. (JAX's is None.)
+    Returns: (x, info), x of b's structure; info is int32: 0 where the residual is that small, else
+      the number of spaces. (JAX's is None.)
 
     Raises ValueError for shapes and structures that do not fit and another solve_method.
 

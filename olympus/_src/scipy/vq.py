@@ -22,9 +22,7 @@ def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple
       obs: [m, n], or [m] for numbers.
       code_book: [k, n], or [k].
       check_finite: for SciPy's signature; NaNs give a distance of NaN.
-
-    Returns:
-      (code [m], an int; distance [m], Euclidean).
+    Returns: (code [m], an int; distance [m], Euclidean).
 
     >>> from olympus.scipy.cluster.vq import vq
     >>> code, distance = vq(onp.array([[0., 1.], [5., 5.]]), onp.array([[0., 0.], [5., 4.]]))

@@ -355,8 +355,8 @@ def make_aval(shape: tuple[int, ...], dtype: np.dtype, weak_type: bool = False,
         sizes = (get_abstract_mesh() if sharding is None else sharding.mesh).shape
         vma = frozenset([n for n in vma if sizes.get(n) != 1])
     key = (shape, dtype, weak_type, sharding, vma, memory_space)
-    found = _references.get(key)
-    aval = None if found is None else found()
+    weak = _references.get(key)
+    aval = None if weak is None else weak()
     if aval is not None:
         return aval
     if sharding is not None:

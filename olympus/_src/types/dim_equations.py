@@ -91,27 +91,28 @@ def solve(shapes: Sequence[Sequence[DimSize]], name_of: Callable[[int], str]) ->
 
     Raises ValueError where a variable cannot be had from the sizes.
     """
-    found = Solution([], {}, [])
+    solution = Solution([], {}, [])
     pending = []
     for i, shape in enumerate(shapes):
         for axis, d in enumerate(shape):
             if is_symbolic_dim(d):
                 name = f"{name_of(i)}.shape[{axis}]"
-                found.sizes.append((name, i, axis))
+                solution.sizes.append((name, i, axis))
                 pending.append(_Equation(d, name))
     if not pending:
-        return found
+        return solution
     specs = " Using the following polymorphic shapes specifications: " + ", ".join(
         [f"{name_of(i)}.shape = {_spelled(shape)}" for i, shape in enumerate(shapes)
          if any(map(is_symbolic_dim, shape))]) + "."
-    solver = _Solver(found, specs)
+    solver = _Solver(solution, specs)
     count = len(pending) + 1
     first = pending[0].wanted.scope
     while pending and len(pending) < count:
         count = len(pending)
         pending = [e for e in pending if not solver.use(e)]
     if pending:
-        unknown = sorted(set().union(*[symbols(e.wanted) for e in pending]) - set(found.variables))
+        unknown = sorted(set().union(*[symbols(e.wanted) for e in pending])
+                         - set(solution.variables))
         raise ValueError(
             f"Cannot solve for values of dimension variables {{{', '.join(map(repr, unknown))}}}. "
             f"We can only solve linear uni-variate constraints.{specs} Unprocessed "
@@ -120,7 +121,7 @@ def solve(shapes: Sequence[Sequence[DimSize]], name_of: Callable[[int], str]) ->
             + f". Give an argument with an axis of that size alone. {_DOCS}")
     for constraint in first.constraints:
         solver.constrain(constraint)
-    return found
+    return solution
 
 
 def _spelled(shape: Sequence[object]) -> str:

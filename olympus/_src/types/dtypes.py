@@ -151,21 +151,21 @@ def as_dtype(dtype: Any) -> DType:
     if isinstance(getattr(dtype, "dtype", None), ExtendedDType):
         return dtype.dtype
     try:
-        found = np.dtype(dtype)
+        native = np.dtype(dtype)
     except (TypeError, ValueError):
         raise TypeError(f"dtype: {dtype!r} given; data type not understood;\n  a dtype or its name "
                         "is required; pass for example x.dtype.") from None
-    if not found.isnative:
-        found = found.newbyteorder("=")
-    found = _INTERNED.get(found)
-    if found is None:
+    if not native.isnative:
+        native = native.newbyteorder("=")
+    native = _INTERNED.get(native)
+    if native is None:
         wide = np.dtype(dtype).kind in "fc"
         raise TypeError(f"dtype: {np.dtype(dtype)} given;\n  arrays hold only "
                         + ("floats of up to 64 bits; use float64 or complex128." if wide else
                            "numbers, booleans and keys; convert the data to a numeric dtype first."
                            ))
-    _AS_DTYPE[dtype] = found
-    return found
+    _AS_DTYPE[dtype] = native
+    return native
 
 
 def canonical_dtype(dtype: DTypeLike | None) -> DType:
@@ -179,12 +179,12 @@ def canonical_dtype(dtype: DTypeLike | None) -> DType:
         return _CANONICAL[x64][dtype]
     except (KeyError, TypeError):  # TypeError: unhashable, which as_dtype explains
         pass
-    found = as_dtype(dtype)
+    canonical = as_dtype(dtype)
     if not x64:
-        found = _NARROW.get(found, found)
-    if found in _KIND:
-        _CANONICAL[x64][dtype] = found
-    return found
+        canonical = _NARROW.get(canonical, canonical)
+    if canonical in _KIND:
+        _CANONICAL[x64][dtype] = canonical
+    return canonical
 
 
 def canonicalize_dtype(dtype: DTypeLike | None, allow_extended_dtype: bool = False) -> DType:
@@ -194,9 +194,7 @@ def canonicalize_dtype(dtype: DTypeLike | None, allow_extended_dtype: bool = Fal
       dtype: a dtype, a scalar type, or a name.
       allow_extended_dtype: whether dtypes that NumPy does not know, such as `key<fry>`, pass; they
         are a ValueError otherwise.
-
-    Returns:
-      A `numpy.dtype`, or the extended dtype.
+    Returns: A `numpy.dtype`, or the extended dtype.
 
     >>> dtypes.canonicalize_dtype("float64"), dtypes.canonicalize_dtype(int)
     (dtype('float32'), dtype('int32'))
@@ -251,11 +249,8 @@ def default_float() -> np.dtype:
 def scalar_type_of(x: object) -> type:
     """The Python scalar type (bool, int, float or complex) of an array, scalar or dtype.
 
-    Args:
-      x: array, number, dtype or name.
-
-    Returns:
-      A type. TypeError for dtypes that are not numeric.
+    Args: x: array, number, dtype or name.
+    Returns: A type. TypeError for dtypes that are not numeric.
 
     >>> dtypes.scalar_type_of("bfloat16"), dtypes.scalar_type_of(True)
     (<class 'float'>, <class 'bool'>)
@@ -348,11 +343,8 @@ def is_float0(dtype: DTypeLike) -> bool:
 def itemsize_bits(dtype: DTypeLike | None) -> int:
     """Bits of one element: 4 for int4, 32 for float32. Raises ValueError for extended and float0.
 
-    Args:
-      dtype: a dtype, a scalar type, or a name.
-
-    Returns:
-      An int; 8 for bool.
+    Args: dtype: a dtype, a scalar type, or a name.
+    Returns: An int; 8 for bool.
 
     >>> itemsize_bits("float32")
     32
@@ -369,8 +361,7 @@ def itemsize_bits(dtype: DTypeLike | None) -> int:
 def issubdtype(a: Any, b: DTypeLike | None) -> bool:
     """Whether dtype or abstract type `a` is `b` or below it; `np.issubdtype` with every dtype.
 
-    Args:
-      a, b: dtypes, scalar types, abstract ones among them, or names.
+    Args: a, b: dtypes, scalar types, abstract ones among them, or names.
 
     >>> import numpy as np
     >>> issubdtype("bfloat16", np.floating), issubdtype("int32", np.inexact)
@@ -418,9 +409,7 @@ def isdtype(dtype: DTypeLike, kind: str | DTypeLike | tuple[str | DTypeLike, ...
       dtype: a dtype or its name.
       kind: a dtype, or one of "bool", "signed integer", "unsigned integer", "integral", "real
         floating", "complex floating" and "numeric", or a tuple of these.
-
-    Returns:
-      A Python bool. Unknown kinds are a ValueError, abstract types such as `np.floating` a
+    Returns: A Python bool. Unknown kinds are a ValueError, abstract types such as `np.floating` a
       TypeError.
 
     >>> onp.isdtype("bfloat16", "real floating"), onp.isdtype("int8", ("bool", "unsigned integer"))
@@ -541,8 +530,8 @@ def to_real_dtype(dtype: DTypeLike) -> np.dtype:
 
     That of an array is what it is: one made with x64 on may be used while it is off.
     """
-    found = dtype if isinstance(dtype, np.dtype) else canonical_dtype(dtype)
-    return _REAL.get(found, found)
+    whole = dtype if isinstance(dtype, np.dtype) else canonical_dtype(dtype)
+    return _REAL.get(whole, whole)
 
 
 def to_complex_dtype(dtype: DTypeLike) -> np.dtype:
@@ -624,12 +613,12 @@ def promote_types(a: DType, b: DType, weak_a: bool = False, weak_b: bool = False
     (dtype('float16'), False)
     """
     key = (a, b, weak_a, weak_b, config.enable_x64.value, config.numpy_dtype_promotion.value)
-    found = _PROMOTED.get(key)
-    if found is None:
-        found = promote_many(((a, weak_a), (b, weak_b)))
+    promoted = _PROMOTED.get(key)
+    if promoted is None:
+        promoted = promote_many(((a, weak_a), (b, weak_b)))
         if a in _KIND and b in _KIND:
-            _PROMOTED[key] = found
-    return found
+            _PROMOTED[key] = promoted
+    return promoted
 
 
 def promote_many(typed: tuple[Typed, ...], mode: str | None = None) -> Typed:
@@ -655,10 +644,10 @@ def promote_many(typed: tuple[Typed, ...], mode: str | None = None) -> Typed:
     node = _join(nodes, _BOUNDS[rules])
     if node is None:
         raise TypePromotionError(_promotion_message(tuple(pairs), rules))
-    found = _DTYPE[_UNSTAR.get(node, node)]
+    promoted = _DTYPE[_UNSTAR.get(node, node)]
     if all_weak:
-        found = _DTYPE[_WIDEST[_KIND[found]]]
-    return canonical_dtype(found), all_weak or node in _UNSTAR
+        promoted = _DTYPE[_WIDEST[_KIND[promoted]]]
+    return canonical_dtype(promoted), all_weak or node in _UNSTAR
 
 
 def _join(nodes: set[str], bounds: dict[str, frozenset[str]]) -> str | None:
@@ -722,9 +711,7 @@ def result_type(*args: object, return_weak_type_flag: bool = False) -> Any:
     Args:
       *args: the operands.
       return_weak_type_flag: whether to return the pair.
-
-    Returns:
-      A dtype, narrowed to 32 bits while x64 is off, or a pair of it and a bool.
+    Returns: A dtype, narrowed to 32 bits while x64 is off, or a pair of it and a bool.
 
     >>> import numpy as np
     >>> result_type(1, np.float16), result_type("int8", "uint8"), result_type(1.0)

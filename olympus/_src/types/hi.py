@@ -86,14 +86,14 @@ class HiType(AbstractValue):
         """The attribute of a traced value: an `aval_method` or `aval_property` of its type, or
         what the type itself has by this name.
         """
-        found = getattr(type(self), name, None)
-        if isinstance(found, aval_property):
-            return found.fget(tracer)
-        if isinstance(found, aval_method):
-            return functools.partial(found.fun, tracer)
-        found = getattr(self, name, self)
-        if found is not self and not callable(found):
-            return found
+        attribute = getattr(type(self), name, None)
+        if isinstance(attribute, aval_property):
+            return attribute.fget(tracer)
+        if isinstance(attribute, aval_method):
+            return functools.partial(attribute.fun, tracer)
+        attribute = getattr(self, name, self)
+        if attribute is not self and not callable(attribute):
+            return attribute
         if name in _OF_ARRAYS:
             self.__getattr__(name)
         raise AttributeError(f"a traced value of type {self} has no attribute {name!r}; give its "
@@ -235,8 +235,7 @@ class HiPspec:
 class aval_method(NamedTuple):
     """A function that traced values of a user's type have as a method: an attribute of the type.
 
-    Args:
-      fun: a function of the traced value and the arguments of a call.
+    Args: fun: a function of the traced value and the arguments of a call.
 
     >>> from olympus.experimental import hiolympus
     >>> hiolympus.aval_method(abs).fun(-2)
@@ -249,8 +248,7 @@ class aval_method(NamedTuple):
 class aval_property(NamedTuple):
     """A function that traced values of a user's type have as a property: an attribute of the type.
 
-    Args:
-      fget: a function of the traced value.
+    Args: fget: a function of the traced value.
 
     >>> from olympus.experimental import hiolympus
     >>> hiolympus.aval_property(abs).fget(-2)

@@ -498,8 +498,7 @@ def get_abstract_mesh() -> AbstractMesh:
 class use_abstract_mesh:
     """Context manager in which types and specifications refer to an abstract mesh.
 
-    Args:
-      mesh: an `AbstractMesh`. Within another mesh, of as many devices.
+    Args: mesh: an `AbstractMesh`. Within another mesh, of as many devices.
 
     >>> import olympus
     >>> from olympus.sharding import AbstractMesh, AxisType, PartitionSpec as P, use_abstract_mesh

@@ -235,9 +235,9 @@ class Facts:
         term, k = terms[0]
         if not term.powers:
             return k
-        found = self.least_known.get(terms)
-        if found is not None:
-            return found
+        known = self.least_known.get(terms)
+        if known is not None:
+            return known
         best = -INFINITY
         facts = list(self._bounds_of(term))
         for fact in facts + self.linear.get(term, []):
@@ -318,9 +318,8 @@ _MOST_CONSTRAINTS = 100     # a decision costs up to the square of their number
 class SymbolicScope:
     """A scope of dimensions that belong together: they mix, under its constraints.
 
-    Args:
-      constraints_str: texts `e1 >= e2`, `e1 <= e2` or `e1 == e2`; the left side of an equality is
-        one term times an int, which is replaced by the right side wherever it appears.
+    Args: constraints_str: texts `e1 >= e2`, `e1 <= e2` or `e1 == e2`; the left side of an equality
+        is one term times an int, which is replaced by the right side wherever it appears.
 
     Raises ValueError for constraints that cannot all hold.
 
@@ -418,11 +417,11 @@ class SymbolicScope:
     def range(self, d: DimSize) -> tuple[float, float]:
         """Bounds of a dimension, remembered until another fact is known."""
         known = self.facts.ranges
-        found = known.get(d)
-        if found is None:
+        interval = known.get(d)
+        if interval is None:
             self.facts.learn(d, self)
-            found = known[d] = self.facts.range(d)
-        return found
+            interval = known[d] = self.facts.range(d)
+        return interval
 
     def _range_for_sign(self, d: DimSize) -> tuple[float, float]:
         """Bounds, as tight as needed to know on which side of 0 they are."""
@@ -496,12 +495,9 @@ def symbolic_shape(shape_spec: str | None, *, constraints: Sequence[str] = (),
 def symbolic_dim_bounds(dimension: DimSize) -> tuple[float, float]:
     """Between which numbers a dimension is known to be, by its scope's constraints.
 
-    Args:
-      dimension: a symbolic dimension or an int.
-
-    Returns:
-      The lower and the upper bound, both included: ints, or `-inf` and `inf` where none is known.
-      They hold, but need not be the tightest.
+    Args: dimension: a symbolic dimension or an int.
+    Returns: The lower and the upper bound, both included: ints, or `-inf` and `inf` where none is
+      known. They hold, but need not be the tightest.
 
     Raises TypeError for anything but a dimension.
 

@@ -177,12 +177,12 @@ def canonical_axes(axes: object, ndim: int, what: str = "axis") -> tuple[int, ..
     """
     if axes is None:
         return tuple(range(ndim))
-    found = tuple([axis if type(axis) is int and 0 <= axis < ndim else
-                   canonical_axis(axis, ndim, what) for axis in entries(axes)])
-    if len(set(found)) != len(found):
+    positive = tuple([axis if type(axis) is int and 0 <= axis < ndim else
+                      canonical_axis(axis, ndim, what) for axis in entries(axes)])
+    if len(set(positive)) != len(positive):
         raise ValueError(f"{what}: axes {entries(axes)} of an array of dimension {ndim} given; "
                          "duplicate value in 'axis';\n  name each axis once.")
-    return found
+    return positive
 
 
 def front_axis(axis: object, ndim: int, what: str = "axis") -> int:
@@ -350,8 +350,7 @@ def is_static(shape: Sequence[object]) -> bool:
 def broadcast_shapes(*shapes: Shape) -> Shape:
     """The shape that canonical shapes broadcast to by NumPy's rule (aligned at the right).
 
-    Args:
-      *shapes: sequences of ints, or ints for one-element shapes.
+    Args: *shapes: sequences of ints, or ints for one-element shapes.
 
     Raises ValueError naming the shapes where two dimensions differ and neither is 1.
 

@@ -48,11 +48,11 @@ class _Parser:
     def advance(self) -> str:
         """Pass over the token, which is returned."""
         token, self.at = self.token, self.next_at
-        found = _TOKEN.match(self.text, self.at)
-        if found is None:
+        match = _TOKEN.match(self.text, self.at)
+        if match is None:
             raise self.error("unexpected text")
-        self.kind, self.next_at = str(found.lastgroup), found.end()
-        self.token = found[self.kind]
+        self.kind, self.next_at = str(match.lastgroup), match.end()
+        self.token = match[self.kind]
         return token
 
     def error(self, why: str) -> ValueError:

@@ -232,17 +232,17 @@ class NamedSharding(lib.GSPMDSharding):
 
     def _to_xla_hlo_sharding(self, ndim: int) -> object:
         """XLA's form of the sharding for arrays of `ndim` axes."""
-        found = self._tilings.get(ndim)
-        if found is None:
+        known = self._tilings.get(ndim)
+        if known is None:
             entries = [axes_of(p) for p in self.spec] + [()] * (ndim - len(self.spec))
             sizes = self.mesh.shape
             order = [name for entry in entries for name in entry]
             rest = [name for name in self.mesh.axis_names if name not in order]
             position = self.mesh.axis_names.index
-            found = self._tilings[ndim] = lib.tiled_sharding(
+            known = self._tilings[ndim] = lib.tiled_sharding(
                 [prod([sizes[n] for n in entry]) for entry in entries],
                 self.mesh.axis_sizes, [position(n) for n in (*order, *rest)])
-        return found
+        return known
 
     @property
     def replicated_axes(self) -> frozenset[str]:
@@ -417,9 +417,7 @@ def make_single_device_sharding(device: Device, *, memory_kind: str | None = Non
     Args:
       device: the device.
       memory_kind: the kind of its memory; the default one if None.
-
-    Returns:
-      A `SingleDeviceSharding`, which `device_put` takes.
+    Returns: A `SingleDeviceSharding`, which `device_put` takes.
 
     >>> sharding = olympus.sharding.make_single_device_sharding(olympus.devices()[0])
     >>> olympus.device_put(1.0, sharding).sharding == sharding
@@ -466,12 +464,12 @@ def _slices(sharding: Sharding, shape: tuple[int, ...]) -> dict[Device, tuple[sl
 def replica_ids(sharding: Sharding, shape: tuple[int, ...]) -> dict[Device, int]:
     """How many devices before each device hold the same part of an array of a shape."""
     seen: Counter[Any] = Counter()
-    found = {}
+    ids = {}
     for device, index in _slices(sharding, shape).items():
         part = tuple([(s.start, s.stop) for s in index])
-        found[device] = seen[part]
+        ids[device] = seen[part]
         seen[part] += 1
-    return found
+    return ids
 
 
 def _indices(self: Sharding, global_shape: Sequence[int]) -> dict[Device, tuple[slice, ...]]:
@@ -486,9 +484,9 @@ def _indices(self: Sharding, global_shape: Sequence[int]) -> dict[Device, tuple[
 
 def _own_indices(self: Sharding, global_shape: Sequence[int]) -> dict[Device, tuple[slice, ...]]:
     """The part of an array of a shape that each device of this process holds."""
-    found = _indices(self, global_shape)
+    everywhere = _indices(self, global_shape)
     own = set(self._internal_device_list.addressable_device_list)
-    return {d: index for d, index in found.items() if d in own}
+    return {d: index for d, index in everywhere.items() if d in own}
 
 
 def unreduced(sharding: object) -> frozenset[str]:

@@ -23,9 +23,7 @@ def field(*, static: bool = False, **kwargs: object) -> Any:
       static: whether the value is part of the tree's structure. Such values must be hashable; they
         are compared by `==`, and `jit` compiles again for others.
       **kwargs: as of `dataclasses.field` (`default`, `default_factory`, `kw_only`, …).
-
-    Returns:
-      A field, to be written after `name: type =`.
+    Returns: A field, to be written after `name: type =`.
 
     >>> struct.field(static=True, default="tanh").metadata["static"]
     True
@@ -129,8 +127,7 @@ def _unhashable(value: object, name: str, error: TypeError) -> TypeError:
 def _replace(self: T, /, **changes: object) -> T:
     """A copy with other values in the named fields.
 
-    Args:
-      **changes: values by the names of fields.
+    Args: **changes: values by the names of fields.
 
     Returns:
       A value of the same class. TypeError for a name that is no field, or one of `init=False`.

@@ -328,11 +328,8 @@ def set_value_of(make: Callable[[DimSize], Array]) -> None:
 def is_symbolic_dim(p: object) -> bool:
     """Whether a dimension is symbolic, and no int.
 
-    Args:
-      p: an entry of a shape.
-
-    Returns:
-      True for a symbolic dimension, False for an int and anything else.
+    Args: p: an entry of a shape.
+    Returns: True for a symbolic dimension, False for an int and anything else.
 
     >>> [export.is_symbolic_dim(d) for d in export.symbolic_shape("b, 3")]
     [True, False]
@@ -359,15 +356,15 @@ def terms_of(x: DimSize) -> tuple[tuple[Term, int], ...]:
 
 def dimension(terms: Mapping[Term, int], scope: Scope) -> DimSize:
     """The dimension with these terms, by the scope's equalities; an int where it is constant."""
-    found = [entry for entry in terms.items() if entry[1]]
+    sum_terms = [entry for entry in terms.items() if entry[1]]
     if scope.rewrites:
-        found = _rewritten(found, scope)
-    if not found:
+        sum_terms = _rewritten(sum_terms, scope)
+    if not sum_terms:
         return 0
-    if len(found) == 1 and not found[0][0].powers:
-        return found[0][1]
-    found.sort(key=_term_key, reverse=True)
-    return Dimension(tuple(found), scope)
+    if len(sum_terms) == 1 and not sum_terms[0][0].powers:
+        return sum_terms[0][1]
+    sum_terms.sort(key=_term_key, reverse=True)
+    return Dimension(tuple(sum_terms), scope)
 
 
 def _rewritten(terms: list[tuple[Term, int]], scope: Scope) -> list[tuple[Term, int]]:

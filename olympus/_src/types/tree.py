@@ -80,8 +80,7 @@ _FIRST_RULES = (
 def tree_flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
     """The leaves of `tree`, dicts in key order, and its structure.
 
-    Returns:
-      (leaves, treedef), from which `tree_unflatten(treedef, leaves)` makes the tree again.
+    Returns: (leaves, treedef), from which `tree_unflatten(treedef, leaves)` makes the tree again.
 
     ValueError for a dict whose keys cannot be sorted, RecursionError for a tree that contains
     itself.
@@ -108,8 +107,7 @@ def flatten_arguments(what: str, arguments: PyTree, function: str = ""
 def tree_leaves(tree: PyTree, is_leaf: IsLeaf = None) -> list[Any]:
     """The leaves of `tree`, in the order of `tree_flatten`.
 
-    Args:
-      tree: any pytree; None and empty containers have no leaves.
+    Args: tree: any pytree; None and empty containers have no leaves.
 
     >>> tree_leaves([1, (2, 3), ()])
     [1, 2, 3]
@@ -123,8 +121,7 @@ def tree_leaves(tree: PyTree, is_leaf: IsLeaf = None) -> list[Any]:
 def tree_structure(tree: PyTree, is_leaf: IsLeaf = None) -> PyTreeDef:
     """The structure of `tree`, without its leaves.
 
-    Returns:
-      A `PyTreeDef`, hashable and comparable.
+    Returns: A `PyTreeDef`, hashable and comparable.
 
     >>> tree_structure({"a": 1, "b": [2, 3]})
     PyTreeDef({'a': *, 'b': [*, *]})
@@ -143,9 +140,7 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[PyTree]) -> PyTree:
     Args:
       treedef: a structure, as `tree_flatten` returns it.
       leaves: an iterable of any values.
-
-    Returns:
-      A pytree.
+    Returns: A pytree.
 
     >>> tree_unflatten(tree_structure([0, {"k": 0}]), "xy")
     ['x', {'k': 'y'}]
@@ -206,9 +201,7 @@ def tree_map(f: Callable[..., PyTree], tree: PyTree, *rest: PyTree, is_leaf: IsL
       tree: the pytree whose structure counts.
       *rest: further trees.
       is_leaf: `is_leaf(subtree)` stops above a node of `tree`.
-
-    Returns:
-      A pytree of the structure of `tree`.
+    Returns: A pytree of the structure of `tree`.
 
     >>> tree_map(lambda x, y: x + y, [1, {"k": 2}], [10, {"k": 20}])
     [11, {'k': 22}]
@@ -274,9 +267,7 @@ def tree_flatten_with_path(
     Args:
       is_leaf: a predicate of subtrees, or of their paths and them.
       is_leaf_takes_path: which of both.
-
-    Returns:
-      (pairs, treedef); paths are tuples of keys, which `keystr` prints.
+    Returns: (pairs, treedef); paths are tuples of keys, which `keystr` prints.
 
     >>> tree_flatten_with_path([1, {"k": 2}])[0]
     [((SequenceKey(idx=0),), 1), ((SequenceKey(idx=1), DictKey(key='k')), 2)]
@@ -289,8 +280,7 @@ def tree_leaves_with_path(
 ) -> list[PathLeaf]:
     """`(key path, leaf)` of every leaf; see `tree_flatten_with_path`.
 
-    Args:
-      tree, is_leaf, is_leaf_takes_path: as of `tree_flatten_with_path`.
+    Args: tree, is_leaf, is_leaf_takes_path: as of `tree_flatten_with_path`.
 
     >>> [(keystr(path), leaf) for path, leaf in tree_leaves_with_path({"k": (1, 2)})]
     [("['k'][0]", 1), ("['k'][1]", 2)]
@@ -308,9 +298,7 @@ def tree_map_with_path(f: Callable[..., PyTree], tree: PyTree, *rest: PyTree,
       tree: the pytree whose structure counts.
       *rest: further trees.
       is_leaf, is_leaf_takes_path: as of `tree_flatten_with_path`.
-
-    Returns:
-      A pytree of the structure of `tree`.
+    Returns: A pytree of the structure of `tree`.
 
     >>> tree_map_with_path(lambda path, x: keystr(path) + "=" + str(x), {"k": [1, 2]})
     {'k': ["['k'][0]=1", "['k'][1]=2"]}
@@ -330,9 +318,7 @@ def tree_reduce(function: Callable[[T, Any], T], tree: PyTree,
     Args:
       function: of the value so far and a leaf.
       initializer: what comes before the first leaf.
-
-    Returns:
-      The last value of `function`.
+    Returns: The last value of `function`.
 
     >>> tree_reduce(lambda x, y: x - y, [10, (3, 2)])
     5
@@ -357,9 +343,7 @@ def tree_reduce_associative(operation: Callable[[T, T], T], tree: PyTree, *,
     Args:
       operation: an associative function of two values.
       identity: the result without leaves.
-
-    Returns:
-      One value.
+    Returns: One value.
 
     >>> tree_reduce_associative(lambda x, y: (x, y), [1, 2, 3])
     (1, (2, 3))
@@ -385,8 +369,7 @@ def _combine(operation: Callable[[T, T], T], leaves: list[T]) -> T:
 def tree_all(tree: PyTree, *, is_leaf: IsLeaf = None) -> bool:
     """Whether every leaf is true; True for a tree without leaves.
 
-    Args:
-      tree: a pytree of values with a truth.
+    Args: tree: a pytree of values with a truth.
 
     >>> tree_all([True, {"k": 1}]), tree_all([0])
     (True, False)
@@ -400,9 +383,7 @@ def all_leaves(iterable: Iterable[object], is_leaf: IsLeaf = None) -> bool:
     Args:
       iterable: any values.
       is_leaf: makes leaves of nodes for which it holds.
-
-    Returns:
-      A bool; True of no values.
+    Returns: A bool; True of no values.
 
     >>> all_leaves([1, "a"]), all_leaves([1, None])
     (True, False)
@@ -415,8 +396,7 @@ def all_leaves(iterable: Iterable[object], is_leaf: IsLeaf = None) -> bool:
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
     """The structures one level down.
 
-    Returns:
-      A list of structures, none of a leaf.
+    Returns: A list of structures, none of a leaf.
 
     >>> treedef_children(tree_structure([1, (2,)]))
     [PyTreeDef(*), PyTreeDef((*,))]
@@ -436,8 +416,7 @@ def treedef_is_leaf(treedef: PyTreeDef) -> bool:
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     """The structure of a tuple of trees of these structures.
 
-    Args:
-      treedefs: an iterable of structures.
+    Args: treedefs: an iterable of structures.
 
     >>> treedef_tuple([tree_structure(1), tree_structure([1])])
     PyTreeDef((*, [*]))
@@ -460,9 +439,7 @@ def tree_transpose(
     Args:
       outer_treedef, inner_treedef: the structures outside and inside.
       pytree_to_transpose: the tree, of outer structure with trees of inner structure as leaves.
-
-    Returns:
-      A tree of inner structure with trees of outer structure as leaves.
+    Returns: A tree of inner structure with trees of outer structure as leaves.
 
     >>> tree_transpose(tree_structure([0, 0]), tree_structure((0, 0, 0)), [(1, 2, 3), (4, 5, 6)])
     ([1, 4], [2, 5], [3, 6])
@@ -471,11 +448,11 @@ def tree_transpose(
     for treedef in (outer_treedef, inner_treedef):
         if treedef is not None and not isinstance(treedef, PyTreeDef):
             raise _not_a_treedef(what, treedef)
-    leaves, found = tree_flatten(pytree_to_transpose)
+    leaves, tree = tree_flatten(pytree_to_transpose)
     if inner_treedef is None:
         inner_treedef = _first_inner(what, outer_treedef, pytree_to_transpose)
     required = outer_treedef.compose(inner_treedef)
-    alike = found == required or (compatible.value and found.num_leaves == required.num_leaves)
+    alike = tree == required or (compatible.value and tree.num_leaves == required.num_leaves)
     if not alike:
         raise _cannot_transpose(explain_mismatch(required, pytree_to_transpose))
     size = inner_treedef.num_leaves
@@ -529,9 +506,7 @@ def tree_broadcast(prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLeaf = Non
       prefix_tree: a pytree that ends where `full_tree` may go on.
       full_tree: the pytree with the structure.
       is_leaf: `is_leaf(subtree)` stops above a node of either.
-
-    Returns:
-      A pytree of the structure of `full_tree`.
+    Returns: A pytree of the structure of `full_tree`.
 
     ValueError with the key path where it is no prefix.
 

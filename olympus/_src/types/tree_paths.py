@@ -75,11 +75,8 @@ def _not_a_node(what: str, tree: PyTree) -> ValueError:
 def flatten_one_level(tree: PyTree) -> tuple[Iterable[PyTree], Hashable]:
     """`(children, aux)` of the outermost node of `tree`; ValueError for a leaf.
 
-    Args:
-      tree: a node.
-
-    Returns:
-      Its children, and what else is needed to build it again.
+    Args: tree: a node.
+    Returns: Its children, and what else is needed to build it again.
 
     >>> flatten_one_level({"b": [1], "a": 2})
     ((2, [1]), ('a', 'b'))
@@ -94,11 +91,8 @@ def flatten_one_level_with_keys(tree: PyTree
                                 ) -> tuple[Iterable[tuple[Hashable, PyTree]], Hashable]:
     """`((key, child) pairs, aux)` of the outermost node of `tree`; ValueError for a leaf.
 
-    Args:
-      tree: a node.
-
-    Returns:
-      Its children, each with its key, and what else is needed to build it again.
+    Args: tree: a node.
+    Returns: Its children, each with its key, and what else is needed to build it again.
 
     >>> flatten_one_level_with_keys([5])
     (((SequenceKey(idx=0), 5),), None)

@@ -69,11 +69,8 @@ registered_functions: dict[type, tuple[Any, ...]] = {}
 def is_tree_node(typ: type) -> bool:
     """Whether values of class `typ` are containers (nodes), not leaves.
 
-    Args:
-      typ: a class.
-
-    Returns:
-      A bool; True of classes that are registered, of named tuples and of None's.
+    Args: typ: a class.
+    Returns: A bool; True of classes that are registered, of named tuples and of None's.
 
     >>> is_tree_node(list), is_tree_node(int)
     (True, False)
@@ -133,8 +130,7 @@ def register_pytree_node(
     `flatten_with_keys_func(value)` gives `((key, child) pairs, aux)`; without it the keys are
     `FlattenedIndexKey`. ValueError for a class registered before.
 
-    Args:
-      flatten_func, unflatten_func, flatten_with_keys_func: as above.
+    Args: flatten_func, unflatten_func, flatten_with_keys_func: as above.
 
     >>> class Pair:
     ...     def __init__(self, low, high):
@@ -160,8 +156,7 @@ def register_pytree_with_keys(
     `flatten_with_keys(value)` gives `((key, child) pairs, aux)`. `flatten_func`, the same without
     keys, is only faster.
 
-    Args:
-      flatten_with_keys, unflatten_func, flatten_func: as above.
+    Args: flatten_with_keys, unflatten_func, flatten_func: as above.
 
     >>> class Point:
     ...     def __init__(self, x, y):
@@ -265,11 +260,8 @@ def register_static(cls: Typ) -> Typ:
 def static(**kwargs: Any) -> Any:
     """A `dataclasses.field(**kwargs)` that `register_dataclass` takes as metadata instead of data.
 
-    Args:
-      **kwargs: as of `dataclasses.field`.
-
-    Returns:
-      A field, to be written after `name: type =`.
+    Args: **kwargs: as of `dataclasses.field`.
+    Returns: A field, to be written after `name: type =`.
 
     >>> static().metadata["static"]
     True
@@ -291,8 +283,7 @@ def register_dataclass(
     field is data, but for those made by `field(metadata=dict(static=True))`. ValueError where the
     lists are not exactly the dataclass's `init` fields.
 
-    Args:
-      data_fields, meta_fields, drop_fields: names of fields, each in one of them.
+    Args: data_fields, meta_fields, drop_fields: names of fields, each in one of them.
 
     >>> import dataclasses
     >>> @register_dataclass

@@ -282,9 +282,9 @@ def _tiles_of_devices(tiling: Any, ndim: int) -> list[int]:
     dims = tiling.tile_assignment_dimensions()
     copies = int(np.prod(dims[ndim:], dtype=int))
     order = np.asarray(tiling.tile_assignment_devices())
-    found = np.empty(len(order), int)
-    found[order] = np.arange(len(order)) // copies
-    return found.tolist()
+    tiles = np.empty(len(order), int)
+    tiles[order] = np.arange(len(order)) // copies
+    return tiles.tolist()
 
 
 def shards(array: Array, aval: AvalLike | None = None) -> list[Array]:

@@ -43,8 +43,8 @@ def include_dir() -> str:
 
 def pycapsule(pointer: object) -> object:
     """Return a PyCapsule of a function of `ctypes`, or of an address; its objects are kept."""
-    given: Any = pointer
-    address = given if isinstance(given, int) else ctypes.cast(given, ctypes.c_void_p).value
+    target: Any = pointer
+    address = target if isinstance(target, int) else ctypes.cast(target, ctypes.c_void_p).value
     make: Any = ctypes.pythonapi.PyCapsule_New
     make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p,
                                                      ctypes.c_void_p)
@@ -83,8 +83,8 @@ def memory_rights(capsule: object) -> str | None:
 def call_platform(name: str) -> str | None:
     """Return "cpu", "gpu", "rocm" or "tpu" for any of a platform's names; None for no platform."""
     lower = name.lower()
-    found = _NAMED_OTHERWISE.get(lower, lower)
-    return found if found in _PLATFORMS else None
+    platform_name = _NAMED_OTHERWISE.get(lower, lower)
+    return platform_name if platform_name in _PLATFORMS else None
 
 
 def registered_calls(name: str) -> Mapping[str, Mapping[int, Handlers]]:

@@ -130,11 +130,11 @@ def get_compile_options(num_replicas: int, num_partitions: int, device_assignmen
     2
     """
     count = num_replicas * num_partitions
-    given = range(count) if device_assignment is None else np.ravel(device_assignment)
-    if len(given) != count:
-        raise ValueError(f"get_compile_options: {len(given)} devices given for {num_replicas} "
+    ids = range(count) if device_assignment is None else np.ravel(device_assignment)
+    if len(ids) != count:
+        raise ValueError(f"get_compile_options: {len(ids)} devices given for {num_replicas} "
                          f"replicas of {num_partitions} partitions; {count} are required.")
-    made = _compile_options([_Numbered(getattr(d, "id", d)) for d in given], env_options_overrides,
+    made = _compile_options([_Numbered(getattr(d, "id", d)) for d in ids], env_options_overrides,
                             num_replicas)
     if fdo_profile is not None:
         made.executable_build_options.fdo_profile = fdo_profile

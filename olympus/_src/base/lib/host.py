@@ -122,8 +122,8 @@ def raised_by_host(error: Exception) -> BaseException:
         for entry in reversed(_failures):
             if entry[0] in text:
                 _failures.remove(entry)
-                found = entry[1]
-                return runtime_error(found) if isinstance(found, Exception) else found
+                raised = entry[1]
+                return runtime_error(raised) if isinstance(raised, Exception) else raised
     return _explain_collective(error) if "Gloo" in text else error
 
 

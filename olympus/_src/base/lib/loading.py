@@ -40,8 +40,8 @@ else:
 
 def check_version(version: str) -> None:
     """Warn if this jaxlib is outside the range that Olympus is tested with."""
-    found = re.match(r"[\d.]*\d", version)
-    numbers = tuple(int(n) for n in found[0].split(".")) if found else ()
+    match = re.match(r"[\d.]*\d", version)
+    numbers = tuple(int(n) for n in match[0].split(".")) if match else ()
     lowest, highest = TESTED
     if not lowest <= numbers <= highest:
         warnings.warn(

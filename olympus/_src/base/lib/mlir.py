@@ -134,8 +134,7 @@ def serialize_portable_artifact(module: ir.Module, target: str | None = None) ->
 def deserialize_portable_artifact(artifact: bytes) -> ir.Module:
     """Return the module that `serialize_portable_artifact` wrote, here or in another version.
 
-    Args:
-      artifact: the bytes.
+    Args: artifact: the bytes.
 
     >>> module = olympus.jit(lambda x: x + 1).lower(1.0).compiler_ir()
     >>> again = mlir.deserialize_portable_artifact(mlir.serialize_portable_artifact(module))
@@ -163,11 +162,8 @@ def stablehlo_versions() -> tuple[tuple[int, ...], tuple[int, ...]]:
 def hlo_to_stablehlo(computation: bytes) -> bytes:
     """The StableHLO of XLA's HLO.
 
-    Args:
-      computation: the bytes of an HLO module's message.
-
-    Returns:
-      A module as MLIR bytecode, which `ir.Module.parse` reads.
+    Args: computation: the bytes of an HLO module's message.
+    Returns: A module as MLIR bytecode, which `ir.Module.parse` reads.
 
     >>> hlo = olympus.jit(lambda x: x + 1).lower(1.0).compiler_ir("hlo")
     >>> with mlir.ir.Context() as context:

@@ -12,8 +12,7 @@ from jaxlib import _hlo
 def get_op_sharding_from_serialized_proto(sharding: bytes) -> Any:
     """XLA's message OpSharding, parsed from its bytes.
 
-    Args:
-      sharding: the bytes.
+    Args: sharding: the bytes.
 
     >>> sharding.get_op_sharding_from_serialized_proto(b"").tile_assignment_dimensions
     []
@@ -26,8 +25,7 @@ def get_op_sharding_from_serialized_proto(sharding: bytes) -> Any:
 def get_hlo_sharding_from_serialized_proto(sharding: bytes) -> Any:
     """XLA's sharding, parsed from the bytes of its message.
 
-    Args:
-      sharding: the bytes.
+    Args: sharding: the bytes.
 
     >>> sharding.get_hlo_sharding_from_serialized_proto(b"").is_replicated()
     True
@@ -38,11 +36,8 @@ def get_hlo_sharding_from_serialized_proto(sharding: bytes) -> Any:
 def get_serialized_proto_from_hlo_sharding(sharding: Any) -> bytes:
     """The bytes of XLA's message of a sharding.
 
-    Args:
-      sharding: an `HloSharding`.
-
-    Returns:
-      Bytes, which `get_hlo_sharding_from_serialized_proto` reads.
+    Args: sharding: an `HloSharding`.
+    Returns: Bytes, which `get_hlo_sharding_from_serialized_proto` reads.
 
     >>> whole = sharding.get_hlo_sharding_from_serialized_proto(b"")
     >>> data = sharding.get_serialized_proto_from_hlo_sharding(whole)

@@ -47,8 +47,8 @@ def axis_names(what: str, axis_name: AxisName) -> Names:
 
 def sizes_of(names: Sequence[Hashable]) -> tuple[int, ...]:
     """The sizes of bound axes: plain ints, or symbolic ones of vmap."""
-    found = [ctx.axes[name] for name in names]
-    return tuple([int(size) if isinstance(size, int) else size for size in found])
+    sizes = [ctx.axes[name] for name in names]
+    return tuple([int(size) if isinstance(size, int) else size for size in sizes])
 
 
 def of_mesh(names: Sequence[Hashable]) -> bool:
@@ -87,16 +87,16 @@ def check_groups(what: str, groups: AxisIndexGroups, names: Names, equal: bool =
     if groups is None:
         return None
     size = prod(sizes_of(names))
-    found = tuple([positions(what, group, "a group of axis_index_groups")
-                   for group in sequence(groups, what, "axis_index_groups")])
-    if sorted(i for group in found for i in group) != list(range(size)) or not all(found):
+    checked = tuple([positions(what, group, "a group of axis_index_groups")
+                     for group in sequence(groups, what, "axis_index_groups")])
+    if sorted(i for group in checked for i in group) != list(range(size)) or not all(checked):
         raise ValueError(f"{what}: axis_index_groups must cover all indices exactly once: {groups} "
                          f"given for {size} positions; groups that together hold each of 0 … "
                          f"{size - 1} once are required.")
-    if equal and len(set(map(len, found))) > 1:
+    if equal and len(set(map(len, checked))) > 1:
         raise ValueError(f"{what}: axis_index_groups {groups} given; groups of one size are "
                          "required.")
-    return found
+    return checked
 
 
 def positions(what: str, given: Sequence[int], noun: str) -> tuple[int, ...]:
@@ -215,11 +215,8 @@ axis_index_p = AxisIndex("axis_index")
 def axis_size(axis_name: AxisName) -> int:
     """The size of a named axis, or the product of the sizes of several.
 
-    Args:
-      axis_name: a bound axis name, or a sequence of them.
-
-    Returns:
-      A Python int, which shapes may depend on; `psum(1, axis_name)` is the same.
+    Args: axis_name: a bound axis name, or a sequence of them.
+    Returns: A Python int, which shapes may depend on; `psum(1, axis_name)` is the same.
 
     >>> mean = lambda x: olympus.lax.psum(x, "i") / olympus.lax.axis_size("i")
     >>> olympus.vmap(mean, axis_name="i")(olympus.numpy.array([1., 2., 6.]))
@@ -231,12 +228,9 @@ def axis_size(axis_name: AxisName) -> int:
 def axis_index(axis_name: AxisName) -> Array:
     """This element's position along a named axis.
 
-    Args:
-      axis_name: a bound axis name, such as `vmap` binds, or several; positions over several are
+    Args: axis_name: a bound axis name, such as `vmap` binds, or several; positions over several are
         row-major.
-
-    Returns:
-      int32[]: from 0 to the size of the axis less one.
+    Returns: int32[]: from 0 to the size of the axis less one.
 
     >>> scale = lambda x: x * olympus.lax.axis_index("i")
     >>> olympus.vmap(scale, axis_name="i")(olympus.numpy.ones(3))

@@ -183,8 +183,8 @@ class ReduceScatter(Move):
             **b.group_attributes(axis_name, axis_index_groups)}, [b.type(aval)], regions=1)
         b.region(op, 0, [b.type(scalar)] * 2,
                  lambda p, q: [b.op("stablehlo.add", [p, q], None, scalar)])
-        found = op.result if aval is out else b.convert(op.result, out)
-        return b.op("stablehlo.reshape", [found])
+        gathered = op.result if aval is out else b.convert(op.result, out)
+        return b.op("stablehlo.reshape", [gathered])
 
     def transpose(self, ct: Array, x: Linear, **params: Hashable) -> list[Array | None]:
         return [all_gather_p.bind(ct, **params)]
@@ -396,8 +396,8 @@ def _map_leaves(what: str, x: T, axis_name: Hashable, groups: Sequence[Sequence[
                 fun: Callable[[Array, Names, Groups | None], Array]) -> T:
     """`fun(leaf, names, groups)` for each leaf; no names leave the leaves as they are."""
     names = axis_names(what, axis_name)
-    found = check_groups(what, groups, names)
-    return tree_map(lambda leaf: fun(leaf, names, found), x) if names else x
+    groups_by_position = check_groups(what, groups, names)
+    return tree_map(lambda leaf: fun(leaf, names, groups_by_position), x) if names else x
 
 
 def all_gather(x: T, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups = None,
@@ -453,9 +453,7 @@ def psum_scatter(x: T, axis_name: AxisName, *, scatter_dimension: int = 0,
       axis_name, axis_index_groups: as of `all_gather`.
       scatter_dimension: the axis that is shared out; it has one entry per position and goes away.
       tiled: the axis has a multiple of that many entries, and each element keeps its share.
-
-    Returns:
-      A pytree of arrays without `scatter_dimension`, or with 1 / size of it if `tiled`.
+    Returns: A pytree of arrays without `scatter_dimension`, or with 1 / size of it if `tiled`.
 
     >>> olympus.vmap(lambda x: olympus.lax.psum_scatter(x, "i"), axis_name="i")(onp.eye(2))
     Array([1., 1.], dtype=float32)
@@ -495,11 +493,8 @@ def psum_scatter_start(*args: Any, **kwargs: Any) -> Future:
     Work that is written between the two may overlap with it. Along axes of vmap there is no
     communication to wait for, and XLA orders operations by their operands.
 
-    Args:
-      *args, **kwargs: as for `psum_scatter`.
-
-    Returns:
-      A `Future`; its method `done` gives the sum.
+    Args: *args, **kwargs: as for `psum_scatter`.
+    Returns: A `Future`; its method `done` gives the sum.
 
     >>> f = lambda x: olympus.lax.psum_scatter_start(x, "i").done()
     >>> olympus.vmap(f, axis_name="i")(onp.eye(2))
@@ -579,9 +574,7 @@ def ppermute(x: T, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> T:
       axis_name: a bound axis name, or several; positions are then row-major.
       perm: pairs (source, destination) of positions, neither repeated. An element that is no
         destination gets zeros.
-
-    Returns:
-      A pytree like `x`. Linear: the cotangent is sent back.
+    Returns: A pytree like `x`. Linear: the cotangent is sent back.
 
     >>> right = [(0, 1), (1, 2)]
     >>> olympus.vmap(lambda x: olympus.lax.ppermute(x, "i", right), axis_name="i")(onp.arange(1, 4))
@@ -626,17 +619,15 @@ def pshuffle(x: T, axis_name: AxisName, perm: Sequence[int]) -> T:
       x: a pytree of arrays.
       axis_name: a bound axis name, or several; positions are then row-major.
       perm: each position once.
-
-    Returns:
-      A pytree like `x`.
+    Returns: A pytree like `x`.
 
     >>> swap = olympus.vmap(lambda x: olympus.lax.pshuffle(x, "i", [2, 0, 1]), axis_name="i")
     >>> swap(onp.arange(3))
     Array([2, 0, 1], dtype=int32)
     """
     size = prod(sizes_of(axis_names("pshuffle", axis_name)))
-    found = positions("pshuffle", perm, "perm")
-    if sorted(found) != list(range(size)):
+    sources = positions("pshuffle", perm, "perm")
+    if sorted(sources) != list(range(size)):
         raise ValueError(f"pshuffle: `perm` does not represent a permutation: {perm}; each "
                          f"position in [0, {size}) once is required.")
-    return ppermute(x, axis_name, [(src, dst) for dst, src in enumerate(found)])
+    return ppermute(x, axis_name, [(src, dst) for dst, src in enumerate(sources)])

@@ -98,8 +98,8 @@ class RaggedAllToAll(Collective):
         if type(output) is Linear:
             hit = _hits(expand_dims(starts, (0,)), expand_dims(receives, (0,)),
                         typeof(ct).shape[0])
-            kept = squeeze(bitwise_not(reduce_or(hit, (1,))), (0,))
-            cts[1] = _select(kept, ct, zeros_of(typeof(ct)))
+            untouched = squeeze(bitwise_not(reduce_or(hit, (1,))), (0,))
+            cts[1] = _select(untouched, ct, zeros_of(typeof(ct)))
         return cts
 
     def vmap_named(self, axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], *,
@@ -190,8 +190,8 @@ def _received(operand: Array, output: Array, indices: Sequence[ArrayLike], membe
     row = clamp(dtype.type(0), row, dtype.type(shape[1] - 1))
     source = add(mul(chosen(members), np.int32(shape[1])),
                  convert_element_type(row, np.int32))
-    found = take_rows(reshape(operand, (shape[0] * shape[1], *shape[2:])), source)
-    return _select(reduce_or(hit, (1,)), reshape(found, typeof(output).shape), output)
+    rows = take_rows(reshape(operand, (shape[0] * shape[1], *shape[2:])), source)
+    return _select(reduce_or(hit, (1,)), reshape(rows, typeof(output).shape), output)
 
 
 def _by_gathering(operand: ArrayLike, output: ArrayLike, *indices: ArrayLike, names: Names,
@@ -227,9 +227,7 @@ def ragged_all_to_all(operand: ArrayLike, output: ArrayLike, input_offsets: Arra
       recv_sizes: integers[n]: the number of rows that come from position k, as many as it sends.
       axis_name: a bound axis name, or several; positions are then row-major.
       axis_index_groups: lists of positions of one size that partition the axis; n is that size.
-
-    Returns:
-      The new output.
+    Returns: The new output.
 
     >>> x, empty, one = onp.arange(4).reshape(2, 2), onp.zeros((2, 2), int), onp.ones(2, int)
     >>> def swap(x, out, i):

@@ -130,8 +130,8 @@ class Extremum(Reduction):
         key = b.op("stablehlo.select", [missing, top, ordered(
             b.op("stablehlo.bitcast_convert", [x], None, keys))], None, keys)
         key = b.all_reduce(self.combiner, key, keys, axes, groups)
-        found = b.op("stablehlo.bitcast_convert", [ordered(key)], None, values)
-        return found if out.dtype == dtype else b.convert(found, out)
+        number = b.op("stablehlo.bitcast_convert", [ordered(key)], None, values)
+        return number if out.dtype == dtype else b.convert(number, out)
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Any
             ) -> tuple[Array, Tangent]:
@@ -311,9 +311,9 @@ def fit(ct: Any, aval: ShapedArray) -> Any:
     What devices contribute to a value that they have alike is summed, or left to be summed where
     the value is reduced.
     """
-    if type(ct) is Zero or not isinstance(found := typeof(ct), ShapedArray):
+    if type(ct) is Zero or not isinstance(own := typeof(ct), ShapedArray):
         return ct
-    alike = found.vma - aval.vma
+    alike = own.vma - aval.vma
     reduced = alike & aval.sums[1]
     if reduced:
         ct = recast(ct, reduced, "varying", "unreduced", aval.sharding.mesh)
@@ -351,9 +351,7 @@ def psum(x: T, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups = None
         axis size, so `psum(1, name)` is that size, an int.
       axis_name: a bound axis name, or several.
       axis_index_groups: lists of positions that partition the axis; sums are within each.
-
-    Returns:
-      A pytree like `x`; an int for a Python number and a static axis.
+    Returns: A pytree like `x`; an int for a Python number and a static axis.
 
     >>> olympus.vmap(lambda x: x / olympus.lax.psum(x, "i"), axis_name="i")(onp.array([1., 3.]))
     Array([0.25, 0.75], dtype=float32)
@@ -384,10 +382,8 @@ def pmean(x: T, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups = Non
       x: a pytree of arrays; integers become floats.
       axis_name: a bound axis name, or several.
       axis_index_groups: lists of positions that partition the axis; means are within each.
-
-    Returns:
-      A pytree of floating or complex arrays of the shapes of `x`; a Python number for one, as of
-      `psum`.
+    Returns: A pytree of floating or complex arrays of the shapes of `x`; a Python number for one,
+      as of `psum`.
 
     >>> centre = lambda x: x - olympus.lax.pmean(x, "i")
     >>> olympus.vmap(centre, axis_name="i")(olympus.numpy.arange(3))
@@ -413,9 +409,7 @@ def pmax(x: T, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups = None
       x: a pytree of arrays; NaN where one is.
       axis_name: a bound axis name, or several.
       axis_index_groups: lists of positions that partition the axis; maxima are within each.
-
-    Returns:
-      A pytree like `x`; the derivative goes to the elements that are largest.
+    Returns: A pytree like `x`; the derivative goes to the elements that are largest.
 
     >>> is_largest = lambda x: x == olympus.lax.pmax(x, "i")
     >>> olympus.vmap(is_largest, axis_name="i")(olympus.numpy.arange(3))
@@ -431,9 +425,7 @@ def pmin(x: T, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups = None
       x: a pytree of arrays; NaN where one is.
       axis_name: a bound axis name, or several.
       axis_index_groups: lists of positions that partition the axis; minima are within each.
-
-    Returns:
-      A pytree like `x`; the derivative goes to the elements that are smallest.
+    Returns: A pytree like `x`; the derivative goes to the elements that are smallest.
 
     >>> above = lambda x: x - olympus.lax.pmin(x, "i")
     >>> olympus.vmap(above, axis_name="i")(olympus.numpy.array([3, 1, 2]))
@@ -449,9 +441,7 @@ def pbroadcast(x: T, axis_name: AxisName, source: int) -> T:
       x: a pytree of arrays.
       axis_name: a bound axis name, or several; positions are then row-major.
       source: a position.
-
-    Returns:
-      A pytree like `x`.
+    Returns: A pytree like `x`.
 
     >>> olympus.vmap(lambda x: olympus.lax.pbroadcast(x, "i", 2), axis_name="i")(onp.arange(3))
     Array([2, 2, 2], dtype=int32)
@@ -483,9 +473,7 @@ def pcast(x: T, axis_name: AxisName, *, to: str) -> T:
         is not taken yet (unreduced). "unreduced", of values that vary: they are terms of a sum that
         is not taken yet; `psum` and `psum_scatter` take it. Types of vmap's axes say nothing, and
         it is `x` there; "unreduced" is for meshes only.
-
-    Returns:
-      A pytree like `x`.
+    Returns: A pytree like `x`.
 
     Operations cast operands that vary along fewer axes of a mesh than others by themselves; a
     loop's carry may need it. ValueError for a value that is no such thing along the axes.

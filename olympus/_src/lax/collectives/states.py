@@ -28,14 +28,14 @@ KINDS = ("varying", "unreduced", "reduced")
 def state(aval: ShapedArray, axes: Iterable[Hashable], what: str) -> str:
     """The state of a type along these axes; ValueError unless it is the same for all of them."""
     sets = (aval.vma, *aval.sums)
-    found = {next((kind for kind, names in zip(KINDS, sets, strict=True) if a in names),
+    kinds = {next((kind for kind, names in zip(KINDS, sets, strict=True) if a in names),
                   "invarying") for a in axes}
-    if len(found) > 1:
+    if len(kinds) > 1:
         raise ValueError(f"{what}: {aval} given, which along {sorted(map(str, axes))} is "
-                         f"{' and '.join(sorted(found))}; olympus.lax.{what} can only accept "
+                         f"{' and '.join(sorted(kinds))}; olympus.lax.{what} can only accept "
                          "axis_name which corresponds to one state; name axes of several in calls "
                          "of their own.")
-    return found.pop()
+    return kinds.pop()
 
 
 def unreduced(aval: ShapedArray, axes: Iterable[Hashable], what: str) -> bool:
@@ -54,5 +54,5 @@ def changed(aval: ShapedArray, axes: Iterable[Hashable], start: str, end: str, m
         sets[end] = sets[end].union(axes)
     vma = sets.pop("varying")
     spec = aval.sharding.spec.update(**sets)
-    kept = mesh.explicit_axes or any(sets.values())
-    return aval.update(vma=vma, sharding=NamedSharding(mesh, spec) if kept else None)
+    is_cut = mesh.explicit_axes or any(sets.values())
+    return aval.update(vma=vma, sharding=NamedSharding(mesh, spec) if is_cut else None)

@@ -120,9 +120,7 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
     Args:
       x: float[..., n, n] or complex: symmetric, or Hermitian, and positive definite.
       symmetrize_input: factor (x + xᴴ)/2; else only the lower triangle of x is read.
-
-    Returns:
-      L[..., n, n]; its lower triangle is NaN for each matrix that is not positive definite.
+    Returns: L[..., n, n]; its lower triangle is NaN for each matrix that is not positive definite.
 
     >>> print(lax.linalg.cholesky(onp.array([[4., 2.], [2., 5.]])))
     [[2. 0.]
@@ -145,9 +143,7 @@ def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
     Args:
       r_matrix: R, float[..., n, n] upper triangular.
       w_vector: [..., n], of its dtype.
-
-    Returns:
-      The factor, [..., n, n].
+    Returns: The factor, [..., n, n].
 
     >>> print(lax.linalg.cholesky_update(3. * onp.eye(2), onp.array([4., 0.])))
     [[5. 0.]

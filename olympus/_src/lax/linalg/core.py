@@ -66,9 +66,9 @@ class MatrixOperation(Primitive, abstract=True):
         batch = self._check(avals)
         shapes = [a.shape[len(batch):] for a in avals]
         weak = all(a.weak_type for i, a in enumerate(avals) if i not in self.indices)
-        found = [make_aval((*batch, *shape), dtype, weak and dtype != INT32)
-                 for shape, dtype in self.results(avals[0].dtype, *shapes, **params)]
-        return found if self.multiple_results else found[0]
+        results = [make_aval((*batch, *shape), dtype, weak and dtype != INT32)
+                   for shape, dtype in self.results(avals[0].dtype, *shapes, **params)]
+        return results if self.multiple_results else results[0]
 
     def spread(self, operands: Sequence[tags.Operand], outs: Sequence[ShapedArray], params: Params
                ) -> list[tags.Entries]:
@@ -76,23 +76,23 @@ class MatrixOperation(Primitive, abstract=True):
 
     def _check(self, avals: Sequence[ShapedArray]) -> Shape:
         """The batch that all operands have; raises on dtypes and ranks that do not fit."""
-        given = f"{self.name}: {describe(avals)} given; "
+        head = f"{self.name}: {describe(avals)} given; "
         for i, (aval, rank) in enumerate(zip(avals, self.ranks, strict=True)):
             accepts = frozenset((INT32,)) if i in self.indices else self.accepts
             if aval.dtype not in accepts:
                 names = sorted(map(dtypes.long_name, accepts))
-                raise TypeError(f"{given}{', '.join(names[:-1])}{' or ' * (len(names) > 1)}"
+                raise TypeError(f"{head}{', '.join(names[:-1])}{' or ' * (len(names) > 1)}"
                                 f"{names[-1]} is required; convert it with astype.")
             if aval.dtype != avals[0].dtype and i not in self.indices:
-                raise TypeError(f"{given}equal dtypes are required; convert one of them.")
+                raise TypeError(f"{head}equal dtypes are required; convert one of them.")
             if aval.ndim < rank:
                 axes = "axis is" if rank == 1 else "axes are"
-                raise TypeError(f"{given}at least {rank} {axes} required of {aval}; reshape it.")
+                raise TypeError(f"{head}at least {rank} {axes} required of {aval}; reshape it.")
         batches = [a.shape[:a.ndim - rank] for a, rank in zip(avals, self.ranks, strict=True)]
         for other in batches[1:]:
             if len(other) != len(batches[0]) or not all(
                     definitely_equal(m, n) for m, n in zip(other, batches[0], strict=True)):
-                raise TypeError(f"{given}equal leading (batch) axes are required, but they have "
+                raise TypeError(f"{head}equal leading (batch) axes are required, but they have "
                                 f"{', '.join(map(str, batches))}; broadcast them.")
         return batches[0]
 
@@ -136,9 +136,9 @@ def real_dtype(dtype: DTypeLike) -> DType:
 
 def total(*terms: Array | Zero | None) -> Any:
     """The sum of terms, None and Zero left out; None if none is left."""
-    kept = [t for t in terms if t is not None and type(t) is not Zero]
-    out: Any = kept[0] if kept else None
-    for term in kept[1:]:
+    nonzero = [t for t in terms if t is not None and type(t) is not Zero]
+    out: Any = nonzero[0] if nonzero else None
+    for term in nonzero[1:]:
         out = add(out, term)
     return out
 

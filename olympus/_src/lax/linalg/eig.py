@@ -192,10 +192,8 @@ def eig(x: ArrayLike, *, compute_left_eigenvectors: bool = True,
         eigenvalues agree. Derivatives of the eigenvalues need no permission.
       implementation: the library; the CPU has LAPACK.
       use_magma: deprecated spelling of `implementation`: MAGMA if true, LAPACK if false.
-
-    Returns:
-      [w[..., n]], followed by vl[..., n, n] and vr[..., n, n] where asked for; all complex. NaN for
-      each matrix for which LAPACK did not converge, so also where x holds a NaN.
+    Returns: [w[..., n]], followed by vl[..., n, n] and vr[..., n, n] where asked for; all complex.
+      NaN for each matrix for which LAPACK did not converge, so also where x holds a NaN.
 
     Raises ValueError if eigenvectors are differentiated without permission.
 

@@ -103,10 +103,8 @@ def eigh(x: ArrayLike, *, lower: bool = True, symmetrize_input: bool = True,
       subset_by_index: (start, end): return the eigenvalues start to end-1 in ascending order only;
         all are computed.
       implementation: the algorithm; the CPU has QR.
-
-    Returns:
-      (v[..., n, k], w[..., k]), v of orthonormal columns, w real; NaN for each matrix for which
-      LAPACK did not converge, so also where x holds a NaN.
+    Returns: (v[..., n, k], w[..., k]), v of orthonormal columns, w real; NaN for each matrix for
+      which LAPACK did not converge, so also where x holds a NaN.
 
     The derivative of v keeps the phases of the basis (diag(vᴴv̇) = 0); it is infinite or NaN where
     eigenvalues agree. That of w never is.

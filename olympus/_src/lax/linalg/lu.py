@@ -216,8 +216,7 @@ lu_pivots_to_permutation_p = LuPivotsToPermutation("lu_pivots_to_permutation")
 def lu(x: ArrayLike) -> list[Array]:
     """Factor matrices as x[permutation] = L U, exchanging rows for the largest pivot.
 
-    Args:
-      x: float[..., m, n] or complex.
+    Args: x: float[..., m, n] or complex.
 
     Returns:
       A list, of k = min(m, n):
@@ -270,9 +269,7 @@ def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
     Args:
       pivots: int32[..., k]: at step i, elements i and pivots[i] are exchanged.
       permutation_size: the number of rows, at least k.
-
-    Returns:
-      int32[..., permutation_size].
+    Returns: int32[..., permutation_size].
 
     >>> print(lax.linalg.lu_pivots_to_permutation(onp.array([2, 2]), 3))
     [2 0 1]

@@ -355,9 +355,7 @@ def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
       a: float[..., m, n] or complex, m >= n: vᵢ has zeros above element i, there 1, and is column
         i of `a` below.
       taus: [..., k], k <= n; of a's dtype.
-
-    Returns:
-      An array like `a`.
+    Returns: An array like `a`.
 
     >>> print(lax.linalg.householder_product(onp.array([[9.], [1.]]), onp.array([1.])))
     [[ 0.]
@@ -375,9 +373,7 @@ def ormqr(a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True,
       c: [..., m, p], or [..., p, m] unless `left`; of a's dtype.
       left: Q c, else c Q.
       transpose: multiply by Qᴴ instead (Qᵀ of real numbers).
-
-    Returns:
-      An array of the shape and dtype of c.
+    Returns: An array of the shape and dtype of c.
 
     >>> print(lax.linalg.ormqr(onp.array([[9.], [1.]]), onp.array([1.]), onp.eye(2)))
     [[ 0. -1.]

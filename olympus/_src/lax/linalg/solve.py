@@ -110,9 +110,7 @@ def triangular_solve(a: ArrayLike, b: ArrayLike, *, left_side: bool = False, low
       lower: read the lower triangle of a, else the upper one.
       transpose_a, conjugate_a: op(a) is a transposed, conjugated.
       unit_diagonal: take the diagonal of a as ones, without reading it.
-
-    Returns:
-      An array like b; infinite or NaN where the matrix is singular.
+    Returns: An array like b; infinite or NaN where the matrix is singular.
 
     >>> a = onp.array([[2., 0.], [1., 4.]])
     >>> print(lax.linalg.triangular_solve(a, onp.array([2., 9.]), left_side=True, lower=True))
@@ -181,9 +179,9 @@ def emit_elimination(b: Builder, xs: Sequence[IrValue]) -> list[IrValue]:
     known = [*diagonals, right]
 
     def run(step: Callable[..., Sequence[Array]], length: int, start: Sequence[IrValue],
-            state: Sequence[ShapedArray], given: Sequence[IrValue]) -> list[IrValue]:
+            state: Sequence[ShapedArray], operands: Sequence[IrValue]) -> list[IrValue]:
         return b.counted_loop(length, start, lambda i, values: b.traced(
-            step, [i, *values, *given], [index, *state, *known]))
+            step, [i, *values, *operands], [index, *state, *known]))
 
     xs = b.traced(_ending, list(xs), known)
     start = b.traced(lambda dl, d, du, y: [
@@ -223,10 +221,10 @@ def _elimination_step(i: Array, p: Array, q: Array, y: Array, d: Array, u: Array
     wide = broadcast_in_dim(swap, typeof(y).shape, range(last + 1))
     pivot = [select(swap, a, c) for a, c in zip(other, row, strict=True)]
     rest = [select(swap, c, a) for a, c in zip(other, row, strict=True)]
-    taken, kept = select(wide, z, y), select(wide, y, z)
+    taken, remaining = select(wide, z, y), select(wide, y, z)
     factor = div(rest[0], pivot[0])
     p, q = [sub(a, mul(factor, c)) for a, c in zip(rest[1:], pivot[1:], strict=True)]
-    y = sub(kept, scaled(taken, factor, range(last + 1)))
+    y = sub(remaining, scaled(taken, factor, range(last + 1)))
     updated = [dynamic_update_index_in_dim(x, a, i, last)
                for x, a in zip((d, u, v, ys), (*pivot, taken), strict=True)]
     return [p, q, y, *updated]
@@ -284,9 +282,7 @@ def tridiagonal_solve(dl: ArrayLike, d: ArrayLike, du: ArrayLike, b: ArrayLike, 
       b: [..., n, m]; all have one dtype.
       perturb_singular: replace pivots that are nearly zero by small numbers, so that a singular
         matrix gives large but finite results, as inverse iteration wants them.
-
-    Returns:
-      An array like b; NaN for each matrix found to be singular.
+    Returns: An array like b; NaN for each matrix found to be singular.
 
     >>> one = onp.ones(3)
     >>> print(lax.linalg.tridiagonal_solve(one, 2 * one, one, onp.array([[3.], [4.], [3.]]))[:, 0])

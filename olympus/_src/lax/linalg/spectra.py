@@ -56,13 +56,13 @@ def check_subset(name: str, subset_by_index: Sequence[int] | None, n: int
     """(start, end) as ints, None if that is all n. Raises ValueError if it is no such range."""
     if subset_by_index is None:
         return None
-    given = tuple([static_int(i, name, "subset_by_index")
-                   for i in sequence(subset_by_index, name, "subset_by_index")])
-    if len(given) != 2:
-        raise ValueError(f"{name}: subset_by_index {given} given; (start, end) is required.")
-    start, end = given
+    bounds = tuple([static_int(i, name, "subset_by_index")
+                    for i in sequence(subset_by_index, name, "subset_by_index")])
+    if len(bounds) != 2:
+        raise ValueError(f"{name}: subset_by_index {bounds} given; (start, end) is required.")
+    start, end = bounds
     if not 0 <= start < end <= n:
-        raise ValueError(f"{name}: subset_by_index {given} given; 0 <= start < end"
+        raise ValueError(f"{name}: subset_by_index {bounds} given; 0 <= start < end"
                          f" <= {n} is required: a half-open range of the values in their order.")
     return None if (start, end) == (0, n) else (start, end)
 

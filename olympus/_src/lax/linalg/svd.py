@@ -236,10 +236,8 @@ def svd(x: ArrayLike, *, full_matrices: bool = True, compute_uv: bool = True,
       subset_by_index: (start, end): return the singular values start to end-1 in descending order
         and their vectors only; all are computed. Not with full_matrices.
       algorithm: DEFAULT, QR or DIVIDE_AND_CONQUER on the CPU.
-
-    Returns:
-      (u, s[..., k], vh), or s; u and v have orthonormal columns, s is real and descends. NaN for
-      each matrix for which LAPACK did not converge, so also where x holds a NaN.
+    Returns: (u, s[..., k], vh), or s; u and v have orthonormal columns, s is real and descends. NaN
+      for each matrix for which LAPACK did not converge, so also where x holds a NaN.
 
     The derivatives of u and vh move the phases of the bases as little as possible; they
     are infinite or NaN where singular values agree, or are 0 and m != n. That of s never is.

@@ -75,9 +75,7 @@ def symmetric_product(a_matrix: ArrayLike, c_matrix: ArrayLike, *, alpha: float 
       alpha, beta: Python numbers.
       symmetrize_output: repeat the lower triangle above the diagonal. Without, only the lower
         triangle should be used: a platform may leave the upper one unset.
-
-    Returns:
-      An array like c_matrix.
+    Returns: An array like c_matrix.
 
     >>> print(lax.linalg.symmetric_product(onp.array([[1.], [2.]]), onp.eye(2), beta=10.0))
     [[11.  2.]

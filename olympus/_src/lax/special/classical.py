@@ -57,8 +57,7 @@ erf_inv_p = elementwise("erf_inv", "chlo.erf_inv", FLOATING,
 def erf(x: ArrayLike) -> Array:
     """The error function, 2/sqrt(π) times the integral of exp(-t²) from 0 to x.
 
-    Returns:
-      An array of the shape and dtype of x, in [-1, 1]; the derivative is 2/sqrt(π) exp(-x²).
+    Returns: An array of the shape and dtype of x, in [-1, 1]; the derivative is 2/sqrt(π) exp(-x²).
 
     >>> olympus.lax.erf(0.5)
     Array(0.5204999, dtype=float32, weak_type=True)
@@ -69,11 +68,8 @@ def erf(x: ArrayLike) -> Array:
 def erfc(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> Array:
     """1 - erf(x), which keeps its digits where erf(x) rounds to 1.
 
-    Args:
-      accuracy: taken for uniformity; every platform has one implementation.
-
-    Returns:
-      An array of the shape and dtype of x, in [0, 2].
+    Args: accuracy: taken for uniformity; every platform has one implementation.
+    Returns: An array of the shape and dtype of x, in [0, 2].
 
     >>> print(olympus.lax.erfc(5.0), 1 - olympus.lax.erf(5.0))
     1.5374597e-12 0.0
@@ -85,9 +81,8 @@ def erfc(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> A
 def erf_inv(x: ArrayLike) -> Array:
     """The number whose error function is x: ±inf at ±1, NaN of |x| > 1.
 
-    Returns:
-      An array of the shape and dtype of x; sqrt(2) erf_inv(2p - 1) is the p-quantile of the normal
-      distribution.
+    Returns: An array of the shape and dtype of x; sqrt(2) erf_inv(2p - 1) is the p-quantile of the
+      normal distribution.
 
     >>> olympus.lax.erf_inv(olympus.lax.erf(0.5))
     Array(0.5, dtype=float32, weak_type=True)
@@ -159,9 +154,8 @@ polygamma_p = Computed("polygamma", _polygamma, (
 def lgamma(x: ArrayLike) -> Array:
     """The logarithm of |Γ(x)|; infinite at 0 and the negative integers.
 
-    Returns:
-      An array of the shape and dtype of x; the derivative is `digamma(x)`. lgamma(n + 1) is the
-      logarithm of n!.
+    Returns: An array of the shape and dtype of x; the derivative is `digamma(x)`. lgamma(n + 1) is
+      the logarithm of n!.
 
     >>> print(f"{olympus.lax.exp(olympus.lax.lgamma(5.0)):.4f}")
     24.0000
@@ -172,8 +166,7 @@ def lgamma(x: ArrayLike) -> Array:
 def digamma(x: ArrayLike) -> Array:
     """The derivative of `lgamma`, Γ'(x) / Γ(x); NaN at 0 and the negative integers.
 
-    Returns:
-      An array of the shape and dtype of x; its own derivative is `polygamma(1, x)`.
+    Returns: An array of the shape and dtype of x; its own derivative is `polygamma(1, x)`.
 
     >>> olympus.lax.digamma(1.0)        # minus Euler's constant
     Array(-0.5772154, dtype=float32, weak_type=True)
@@ -187,9 +180,7 @@ def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
     Args:
       m: whole numbers >= 0, in the dtype of x, up to 170.
       x: floats, of the shape of m or one of them of rank 0.
-
-    Returns:
-      An array of that shape and dtype. The derivative in m is NaN.
+    Returns: An array of that shape and dtype. The derivative in m is NaN.
 
     >>> print(f"{olympus.lax.polygamma(1.0, 1.0):.5f}")       # π²/6
     1.64493
@@ -308,8 +299,7 @@ def bessel_i0e(x: ArrayLike) -> Array:
 
     Even in x, and between 0 and 1: the factor keeps it from overflowing where I₀ does.
 
-    Returns:
-      An array of the shape and dtype of x; half-precision is computed in float32.
+    Returns: An array of the shape and dtype of x; half-precision is computed in float32.
 
     >>> olympus.lax.bessel_i0e(1.0)
     Array(0.4657596, dtype=float32, weak_type=True)
@@ -322,8 +312,7 @@ def bessel_i1e(x: ArrayLike) -> Array:
 
     Odd in x: bessel_i1e(-x) = -bessel_i1e(x). The derivative at 0 is 1/2.
 
-    Returns:
-      An array of the shape and dtype of x; half-precision is computed in float32.
+    Returns: An array of the shape and dtype of x; half-precision is computed in float32.
 
     >>> olympus.lax.bessel_i1e(1.0)
     Array(0.2079104, dtype=float32, weak_type=True)

@@ -401,9 +401,7 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     Args:
       a, b: floats >= 0.
       x: floats in [0, 1], of the dtype and shape of `a` and `b`.
-
-    Returns:
-      Probabilities in [0, 1], of the operands' shape and dtype.
+    Returns: Probabilities in [0, 1], of the operands' shape and dtype.
 
     NaN outside of these ranges, and where both a and b are 0 or infinite; with one of them 0 or
     infinite, the limit: all of the weight is at one end. The fraction takes O(√min(a, b)) steps

@@ -517,11 +517,8 @@ gamma_slope_ratio_p = Computed("gamma_slope_ratio", _later_ratio, (
 def igamma(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularised lower incomplete gamma function P(a, x) = γ(a, x) / Γ(a) (DLMF 8.2.4).
 
-    Args:
-      a, x: floats of one dtype and shape, not negative.
-
-    Returns:
-      Probabilities in [0, 1], of the operands' shape and dtype.
+    Args: a, x: floats of one dtype and shape, not negative.
+    Returns: Probabilities in [0, 1], of the operands' shape and dtype.
 
     P is 1 where a = 0 or x is infinite, 0 where x = 0 or a is infinite; NaN where both are 0 or
     infinite, and for negative or NaN operands. Differentiable in both.
@@ -535,11 +532,8 @@ def igamma(a: ArrayLike, x: ArrayLike) -> Array:
 def igammac(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularised upper incomplete gamma function Q(a, x) = 1 - P(a, x), small values too.
 
-    Args:
-      a, x: floats of one dtype and shape, not negative; see `igamma` for the edges.
-
-    Returns:
-      Probabilities in [0, 1], of that shape and dtype. Differentiable in both.
+    Args: a, x: floats of one dtype and shape, not negative; see `igamma` for the edges.
+    Returns: Probabilities in [0, 1], of that shape and dtype. Differentiable in both.
 
     >>> print(olympus.lax.igammac(1.0, 40.0), 1 - olympus.lax.igamma(1.0, 40.0))
     4.248354e-18 0.0
@@ -550,8 +544,7 @@ def igammac(a: ArrayLike, x: ArrayLike) -> Array:
 def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
     """The derivative of `igamma(a, x)` in a; differentiable itself, in both operands.
 
-    Args:
-      a, x: floats of one dtype and shape, not negative.
+    Args: a, x: floats of one dtype and shape, not negative.
 
     Returns:
       An array of that shape and dtype, never positive: 0 where x is 0 or infinite, NaN at a = 0.
@@ -565,11 +558,8 @@ def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
 def random_gamma_grad(*args: ArrayLike) -> Array:
     """The derivative in a of a sample x of the gamma distribution of shape a: -(dP/da) / (dP/dx).
 
-    Args:
-      *args: a and x, floating arrays or numbers.
-
-    Returns:
-      An array of the operands' shape and dtype, positive for x > 0.
+    Args: *args: a and x, floating arrays or numbers.
+    Returns: An array of the operands' shape and dtype, positive for x > 0.
 
     Implicit reparametrisation (Figurnov, Mohamed and Mnih 2018, arXiv:1805.08498). 0 at x = 0, inf
     at x = inf, NaN unless 0 < a < inf and x >= 0. Differentiable in both.

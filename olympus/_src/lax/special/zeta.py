@@ -290,11 +290,8 @@ mulhi_p = HighProduct("mulhi", "mulhi", INTEGER, None, arity=2, pace=4.0)
 def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The high half of the product of integers, whose low half is `mul`'s.
 
-    Args:
-      x, y: integers of one dtype and shape; rank 0 and axes of size 1 are broadcast.
-
-    Returns:
-      An array of that dtype and shape: floor(x y / 2ⁿ) for integers of n bits.
+    Args: x, y: integers of one dtype and shape; rank 0 and axes of size 1 are broadcast.
+    Returns: An array of that dtype and shape: floor(x y / 2ⁿ) for integers of n bits.
 
     >>> olympus.lax.mulhi(olympus.numpy.uint32(2**31), olympus.numpy.uint32(6))
     Array(3, dtype=uint32)
@@ -412,9 +409,7 @@ def polynomial(x: ArrayLike, coeffs: ArrayLike | Sequence[ArrayLike], *,
       x: array of numbers, of any shape.
       coeffs: [n] numbers of its dtype, of the highest power first; a tuple or list is converted.
       unroll: how many terms a turn of the loop takes; None: all, or 8 of more than 64.
-
-    Returns:
-      An array of the shape and dtype of x.
+    Returns: An array of the shape and dtype of x.
 
     >>> olympus.lax.polynomial(2.0, (1.0, 0.0, -3.0))
     Array(1., dtype=float32)

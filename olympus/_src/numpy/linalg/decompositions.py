@@ -91,8 +91,7 @@ def eig(a: ArrayLike) -> EigResult:
 def eigvals(a: ArrayLike) -> Array:
     """The eigenvalues of general matrices.
 
-    Returns:
-      [..., n], complex whatever a's dtype (NumPy's are real where all are), in no order.
+    Returns: [..., n], complex whatever a's dtype (NumPy's are real where all are), in no order.
 
     Raises ValueError unless the matrices are square.
 
@@ -128,9 +127,7 @@ def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = T
     Args:
       UPLO: which triangle is read: "L" (unless given) or "U".
       symmetrize_input: take (a + aᴴ)/2 instead of reading one triangle.
-
-    Returns:
-      [..., n], real and ascending.
+    Returns: [..., n], real and ascending.
 
     >>> print(onp.round(onp.linalg.eigvalsh(onp.array([[2., 1.], [1., 2.]])), 4))
     [1. 3.]
@@ -169,9 +166,7 @@ def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermi
       hermitian: a is symmetric or Hermitian: its eigenvalues are computed instead.
       subset_by_index: (start, end): only the singular values start to end-1; not with
         full_matrices unless that is all.
-
-    Returns:
-      (U, S[..., k], Vh), S real and descending; or S.
+    Returns: (U, S[..., k], Vh), S real and descending; or S.
 
     >>> onp.linalg.svd(onp.array([[3., 0.], [0., 4.]])).S
     Array([4., 3.], dtype=float32)
@@ -207,11 +202,8 @@ def _hermitian_svd(x: Array) -> tuple[Array, Array, Array]:
 def svdvals(x: ArrayLike, /) -> Array:
     """The singular values of matrices.
 
-    Args:
-      x: [..., m, n]; integers become floats.
-
-    Returns:
-      [..., min(m, n)], real and descending.
+    Args: x: [..., m, n]; integers become floats.
+    Returns: [..., min(m, n)], real and descending.
 
     >>> print(onp.linalg.svdvals(onp.array([[3., 0.], [0., 4.]])))
     [4. 3.]
@@ -273,9 +265,7 @@ def pinv(a: ArrayLike, rtol: ArrayLike | None = None, hermitian: bool = False, *
         shape [...]. 10 max(m, n) times the precision of the dtype, unless given.
       hermitian: a is symmetric or Hermitian: its eigenvalues are computed instead.
       rcond: another name of rtol.
-
-    Returns:
-      [..., n, m]. Its derivative is that along matrices of the same rank.
+    Returns: [..., n, m]. Its derivative is that along matrices of the same rank.
 
     Raises ValueError if both rtol and rcond are given.
 
@@ -315,9 +305,7 @@ def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None, *,
         precision of the dtype unless given, and that precision if negative.
       numpy_resid: return no residuals where NumPy returns none (a of rank below n, or m <= n).
         That depends on a's values, so it cannot be traced.
-
-    Returns:
-      (x[n] or [n, k]; residuals[1] or [k], the squared norms of b - a x; rank of a; singular
+    Returns: (x[n] or [n, k]; residuals[1] or [k], the squared norms of b - a x; rank of a; singular
       values[min(m, n)] of a). The derivative is that along matrices a of the same rank.
 
     Raises TypeError for other ranks, ValueError if a and b have different numbers of rows.
@@ -326,8 +314,8 @@ def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None, *,
     >>> print(onp.allclose(x, onp.array([0., 1.]), atol=1e-5))
     True
     """
-    given = array_args("lstsq", a, b)
-    x, y = promote_dtypes("lstsq", *given, inexact=True)
+    operands = array_args("lstsq", a, b)
+    x, y = promote_dtypes("lstsq", *operands, inexact=True)
     if typeof(x).ndim != 2 or typeof(y).ndim not in (1, 2):
         raise TypeError(f"lstsq: {typeof(x)} and {typeof(y)} given; a matrix a, and a vector or "
                         "matrix b are required; use vmap for batches.")
@@ -375,9 +363,7 @@ def matrix_rank(M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool 
         shape [...]. max(m, n) times the precision of the dtype, unless given.
       hermitian: M is symmetric or Hermitian: its eigenvalues are computed instead.
       tol: the negligible size, absolute.
-
-    Returns:
-      Integers of shape [...].
+    Returns: Integers of shape [...].
 
     Raises ValueError if both rtol and tol are given.
 
@@ -411,9 +397,7 @@ def cond(x: ArrayLike, p: int | float | str | None = None) -> Array:
     Args:
       x: [..., m, n], square unless p is None, 2 or -2; integers become floats.
       p: the order of the norm, as for `norm`; None is 2.
-
-    Returns:
-      [...]: infinite for singular matrices, NaN only where x holds a NaN.
+    Returns: [...]: infinite for singular matrices, NaN only where x holds a NaN.
 
     Raises ValueError for fewer axes, matrices that are not square, and unknown orders.
 

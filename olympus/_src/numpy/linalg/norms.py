@@ -40,9 +40,7 @@ def norm(x: ArrayLike, ord: float | str | None = None, axis: None | tuple[int, .
         sum).
       axis: an axis for vectors, a pair for matrices; None takes a vector or matrix as it is, and
         without `ord` all elements of any array.
-
-    Returns:
-      Real: `x` without the axes.
+    Returns: Real: `x` without the axes.
 
     Raises ValueError for other ranks and orders.
 
@@ -123,9 +121,9 @@ def _matrix(x: Array, ord: float | str, axes: tuple[int, ...], keepdims: bool) -
 
 def _spectral(x: Array, ord: object, axes: tuple[int, ...], keepdims: bool) -> Array:
     """A norm of the singular values, which are not negative and descend; 0 if there are none."""
-    kept = tuple([d for d in range(len(x.shape)) if d not in axes])
-    s = svd(lax_shape.transpose(x, (*kept, *axes)), compute_uv=False)
-    last = len(kept)
+    other_axes = tuple([d for d in range(len(x.shape)) if d not in axes])
+    s = svd(lax_shape.transpose(x, (*other_axes, *axes)), compute_uv=False)
+    last = len(other_axes)
     if ord == "nuc":
         norm = lax_shape.reduce_sum(s, (last,))
     elif definitely_equal(s.shape[last], 0):
@@ -144,9 +142,7 @@ def vector_norm(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None,
       x: array; integers become floats.
       axis: the axis, or a tuple of axes, which count as one; all of them if None.
       ord: a number p, for (sum |x|**p)**(1/p), inf or -inf; 0 counts nonzero elements.
-
-    Returns:
-      Real: `x` without the axes.
+    Returns: Real: `x` without the axes.
 
     >>> print(onp.linalg.vector_norm(onp.array([[3., 4.], [1., -2.]]), axis=1, ord=1))
     [7. 3.]
@@ -164,9 +160,7 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: str | int = "fr
     Args:
       x: [..., n, m]; integers become floats.
       ord: "fro", "nuc", 1, -1, 2, -2, inf or -inf: as in `norm`.
-
-    Returns:
-      Real [...].
+    Returns: Real [...].
 
     Raises ValueError for rank below 2 and for other orders.
 
@@ -186,9 +180,7 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     Args:
       x: array [..., n, m].
       offset: which diagonal: 0 is the main one, positive ones lie above it.
-
-    Returns:
-      An array [..., k].
+    Returns: An array [..., k].
 
     Raises ValueError for rank below 2.
 
@@ -206,9 +198,7 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -
       x: array [..., n, m].
       offset: which diagonal: 0 is the main one, positive ones lie above it.
       dtype: of the result; by default as for `sum`: small integers become int32 or uint32.
-
-    Returns:
-      An array [...].
+    Returns: An array [...].
 
     Raises ValueError for rank below 2.
 
@@ -225,9 +215,7 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /, *, precision: PrecisionLike = None,
     Args:
       x1: array [..., n, k] or [k].
       x2: array [..., k, m] or [k].
-
-    Returns:
-      An array [..., n, m] of the promoted dtype.
+    Returns: An array [..., n, m] of the promoted dtype.
 
     Raises ValueError for scalars, TypeError for sizes that do not fit.
 
@@ -244,9 +232,7 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Args:
       x1: array [n].
       x2: array [m].
-
-    Returns:
-      [n, m] of the promoted dtype.
+    Returns: [n, m] of the promoted dtype.
 
     Raises ValueError for other ranks, which `olympus.numpy.outer` flattens.
 
@@ -266,9 +252,7 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     Args:
       x1, x2: arrays with 3 elements along the axis.
       axis: the axis.
-
-    Returns:
-      An array of the promoted dtype.
+    Returns: An array of the promoted dtype.
 
     Raises ValueError for other sizes, also for vectors of 2, which `olympus.numpy.cross` takes.
 
@@ -293,9 +277,7 @@ def tensordot(x1: ArrayLike, x2: ArrayLike, /, *,
       x1, x2: arrays.
       axes: a number n: the last n axes of `x1` with the first n of `x2`; or a pair of lists of
         axes.
-
-    Returns:
-      An array with the axes left of `x1`, then those left of `x2`, of the promoted dtype.
+    Returns: An array with the axes left of `x1`, then those left of `x2`, of the promoted dtype.
 
     Raises TypeError for sizes and for numbers of axes that do not fit.
 
@@ -314,9 +296,7 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: Precis
     Args:
       x1, x2: arrays with as many elements along the axis.
       axis: the axis in both.
-
-    Returns:
-      An array without the axis, of the promoted dtype.
+    Returns: An array without the axis, of the promoted dtype.
 
     Raises ValueError for scalars, TypeError for sizes that differ.
 

@@ -69,11 +69,8 @@ def _square(name: str, x: ArrayLike) -> Array:
 def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """The solution x of a x = b, by LU factorisation with partial pivoting.
 
-    Args:
-      b: a vector [n], or matrices [..., n, m]; leading axes broadcast.
-
-    Returns:
-      [..., n] for a vector, else [..., n, m]; infinite or NaN where `a` is singular.
+    Args: b: a vector [n], or matrices [..., n, m]; leading axes broadcast.
+    Returns: [..., n] for a vector, else [..., n, m]; infinite or NaN where `a` is singular.
 
     Raises ValueError unless `a` is square and b has n rows.
 
@@ -96,8 +93,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
 def inv(a: ArrayLike) -> Array:
     """The inverse of matrices. To solve a system use `solve`, which is faster and more accurate.
 
-    Returns:
-      [..., n, n]; infinite or NaN where a matrix is singular, for which NumPy raises.
+    Returns: [..., n, n]; infinite or NaN where a matrix is singular, for which NumPy raises.
 
     Raises ValueError unless the matrices are square.
 
@@ -118,9 +114,7 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: tuple[int, ...] | None = None)
         floats.
       b: array of any shape.
       axes: axes of `a` to move to the end first.
-
-    Returns:
-      x, of the promoted dtype; infinite or NaN where there is no single one.
+    Returns: x, of the promoted dtype; infinite or NaN where there is no single one.
 
     Raises ValueError for shapes that do not fit.
 
@@ -178,8 +172,7 @@ def det(a: ArrayLike) -> Array:
     LU.
     Its derivative is the matrix of cofactors, of singular matrices too.
 
-    Returns:
-      [...], 1 for n = 0.
+    Returns: [...], 1 for n = 0.
 
     Raises ValueError unless the matrices are square.
 
@@ -428,9 +421,7 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
       a: [..., n, n], symmetric (Hermitian) and positive definite; integers become floats.
       upper: return the upper triangular factor.
       symmetrize_input: factor (a + aᴴ)/2; else only the lower triangle is read.
-
-    Returns:
-      [..., n, n]; NaN where a matrix is not positive definite, for which NumPy raises.
+    Returns: [..., n, n]; NaN where a matrix is not positive definite, for which NumPy raises.
 
     Raises ValueError unless the matrices are square.
 
@@ -464,9 +455,7 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Array | QRResult:
       a: [..., m, n]; integers become floats. k = min(m, n).
       mode: "reduced" (or "full"): Q[..., m, k] and R[..., k, n]. "complete": Q[..., m, m] and
         R[..., m, n]. "r": R[..., k, n] alone. "raw": LAPACK's reflectors, transposed, and taus.
-
-    Returns:
-      A named tuple (Q, R), or R. The diagonal of R may be negative.
+    Returns: A named tuple (Q, R), or R. The diagonal of R may be negative.
 
     Raises ValueError for rank below 2 and for another mode.
 
@@ -498,9 +487,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
     Args:
       a: [..., k, k]; integers stay integers for n >= 0, and wrap around.
       n: an int; 0 gives the unit matrix.
-
-    Returns:
-      [..., k, k].
+    Returns: [..., k, k].
 
     Raises TypeError for matrices that are not square and for an `n` that is no int.
 
@@ -540,9 +527,7 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: PrecisionLike = None, o
     Args:
       arrays: matrices; the first and the last may be vectors.
       precision: of the products on accelerators; see `lax.Precision`.
-
-    Returns:
-      A matrix of the promoted dtype, without the axes that a vector lacks.
+    Returns: A matrix of the promoted dtype, without the axes that a vector lacks.
 
     Raises ValueError for fewer than two arrays, other ranks, and sizes that do not fit.
 
@@ -552,15 +537,15 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: PrecisionLike = None, o
     """
     refuse_option("multi_dot", out=out)
     xs = array_args("multi_dot", *sequence(arrays, "multi_dot", "arrays"))
-    given = f"multi_dot: {', '.join(str(typeof(x)) for x in xs) or 'nothing'} given; "
+    head = f"multi_dot: {', '.join(str(typeof(x)) for x in xs) or 'nothing'} given; "
     if len(xs) < 2:
-        raise ValueError(f"{given}at least two arrays are required.")
+        raise ValueError(f"{head}at least two arrays are required.")
     ends = (xs[0], xs[-1])
     if any(len(x.shape) != 2 for x in xs[1:-1]) or any(len(x.shape) not in (1, 2) for x in ends):
-        raise ValueError(f"{given}matrices are required; the first and last may be vectors.")
+        raise ValueError(f"{head}matrices are required; the first and last may be vectors.")
     for x, y in zip(xs, xs[1:]):
         if not definitely_equal(x.shape[-1], y.shape[0]):
-            raise ValueError(f"{given}the columns of each must be as many as the rows of the next.")
+            raise ValueError(f"{head}the columns of each must be as many as the rows of the next.")
     first = [1, xs[0].shape[0]] if len(xs[0].shape) == 1 else list(xs[0].shape)
     sizes = [*first, *(x.shape[-1] if len(x.shape) == 2 else 1 for x in xs[1:])]
     return _chain(xs, _split_points(sizes), 0, len(xs) - 1, precision)

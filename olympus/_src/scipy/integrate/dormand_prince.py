@@ -47,11 +47,8 @@ _MIDDLE = 0.5 * np.array([
 def abs2(x: ArrayLike) -> ArrayLike:
     """The squared modulus of real or complex numbers, as real ones.
 
-    Args:
-      x: of any shape.
-
-    Returns:
-      reals of its shape.
+    Args: x: of any shape.
+    Returns: reals of its shape.
 
     >>> from olympus.experimental.ode import abs2
     >>> print(abs2(3 + 4j))
@@ -70,9 +67,7 @@ def runge_kutta_step(func: Fun, y0: Array, f0: Array, t0: ArrayLike, dt: ArrayLi
       func: `func(y, t)`, the derivative.
       y0: [n], the state; f0: [n], `func(y0, t0)`.
       t0, dt: the time and the step.
-
-    Returns:
-      (y1, f1, error, stages): the state and its derivative after the step, of order 5; the
+    Returns: (y1, f1, error, stages): the state and its derivative after the step, of order 5; the
       difference from the solution of order 4; the derivatives [7, n] of all stages.
 
     >>> from olympus.experimental.ode import runge_kutta_step
@@ -112,9 +107,7 @@ def fit_4th_order_polynomial(y0: Array, y1: Array, y_mid: Array, dy0: Array, dy1
       y0, y1, y_mid: the values at s = 0, 1 and 1/2.
       dy0, dy1: the derivatives with respect to t at both ends.
       dt: the step.
-
-    Returns:
-      five arrays like `y0`.
+    Returns: five arrays like `y0`.
 
     >>> from olympus.experimental.ode import fit_4th_order_polynomial
     >>> print(*fit_4th_order_polynomial(0.0, 1.0, 0.0625, 0.0, 4.0, 1.0))     # s ** 4
@@ -130,11 +123,8 @@ def fit_4th_order_polynomial(y0: Array, y1: Array, y_mid: Array, dy0: Array, dy1
 def interp_fit_dopri(y0: Array, y1: Array, k: Array | Sequence[Array], dt: ArrayLike) -> Array:
     """The quartic of a step, whose middle the stages give.
 
-    Args:
-      y0, y1: [n], the states at its ends; k: [7, n], the stages; dt: its length.
-
-    Returns:
-      coefficients [5, n], highest first, in the part of the step that has passed.
+    Args: y0, y1: [n], the states at its ends; k: [7, n], the stages; dt: its length.
+    Returns: coefficients [5, n], highest first, in the part of the step that has passed.
 
     >>> from olympus.experimental.ode import interp_fit_dopri, runge_kutta_step
     >>> y0, f0 = onp.ones(1), -onp.ones(1)
@@ -154,9 +144,7 @@ def mean_error_ratio(error_estimate: Array, rtol: ArrayLike, atol: ArrayLike, y0
     Args:
       error_estimate: [n]; rtol, atol: the tolerances, relative and absolute.
       y0, y1: [n], the states at its ends.
-
-    Returns:
-      a scalar; 1 is just allowed.
+    Returns: a scalar; 1 is just allowed.
 
     >>> from olympus.experimental.ode import mean_error_ratio
     >>> print(mean_error_ratio(onp.array([0.5]), 0.0, 0.25, onp.ones(1), onp.ones(1)))
@@ -178,9 +166,7 @@ def initial_step_size(fun: Fun, t0: ArrayLike, y0: Array, order: ArrayLike, rtol
     Args:
       fun: `fun(y, t)`, the derivative; t0, y0, f0: the time, the state [n] and its derivative.
       order: of the method; rtol, atol: the error that is allowed.
-
-    Returns:
-      a scalar.
+    Returns: a scalar.
 
     >>> from olympus.experimental.ode import initial_step_size
     >>> f = lambda y, t: -y
@@ -208,9 +194,7 @@ def optimal_step_size(last_step: ArrayLike, mean_error_ratio: ArrayLike, safety:
       ifactor, dfactor: at most and at least so many times the last step; never less than it if
         it was accepted.
       order: of the method.
-
-    Returns:
-      a scalar.
+    Returns: a scalar.
 
     >>> from olympus.experimental.ode import optimal_step_size
     >>> print(f"{optimal_step_size(1.0, 0.0):.3f} {optimal_step_size(1.0, 32.0):.3f}")

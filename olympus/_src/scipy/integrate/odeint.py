@@ -61,10 +61,8 @@ def odeint(func: Callable[..., PyTree], y0: PyTree, t: ArrayLike, *args: PyTree,
       rtol, atol: the error of a step may be `atol + rtol * abs(y)`, in the mean of squares.
       mxstep: the most steps between two times of `t`.
       hmax: the longest step.
-
-    Returns:
-      the states at `t`: like `y0`, with a leading axis of length n. NaN from where `mxstep` steps
-      did not suffice, or no step was short enough.
+    Returns: the states at `t`: like `y0`, with a leading axis of length n. NaN from where `mxstep`
+      steps did not suffice, or no step was short enough.
 
     Raises TypeError for arguments that are not arrays and for a result of `func` that is not like
     `y0`, ValueError for `t` that is no vector.
@@ -137,11 +135,8 @@ def ravel_first_arg(f: Callable[..., PyTree], unravel: Unravel
                     ) -> Callable[..., Array]:
     """`f` as a function whose first argument, and result, is a vector.
 
-    Args:
-      f: of a pytree and more, giving a pytree; unravel: makes the pytree of a vector.
-
-    Returns:
-      the function of the vector and the rest.
+    Args: f: of a pytree and more, giving a pytree; unravel: makes the pytree of a vector.
+    Returns: the function of the vector and the rest.
 
     >>> from olympus.experimental.ode import ravel_first_arg
     >>> from olympus.flatten_util import ravel_pytree

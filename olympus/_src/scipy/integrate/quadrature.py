@@ -85,9 +85,7 @@ def simpson(y: ArrayLike, x: ArrayLike | None = None, *, dx: ArrayLike = 1.0, ax
       x: where they are: [n] or the shape of `y`; None: at distances `dx`.
       dx: the distance.
       axis: of `y`, along which to integrate.
-
-    Returns:
-      the shape of `y` without that axis.
+    Returns: the shape of `y` without that axis.
 
     >>> from olympus.scipy.integrate import simpson
     >>> print(simpson(onp.arange(5.) ** 3))
@@ -137,9 +135,7 @@ def cumulative_trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike
       dx: the distance.
       axis: of `y`, along which to integrate.
       initial: what to put in front, so that there are as many as samples; SciPy takes only 0.
-
-    Returns:
-      the shape of `y`, with one less on that axis unless `initial` is given.
+    Returns: the shape of `y`, with one less on that axis unless `initial` is given.
 
     >>> from olympus.scipy.integrate import cumulative_trapezoid
     >>> print(cumulative_trapezoid(onp.arange(4.), initial=0))
@@ -162,9 +158,7 @@ def fixed_quad(func: Callable[..., ArrayLike], a: ArrayLike, b: ArrayLike,
       a, b: the ends, finite scalars.
       args: further arguments.
       n: the number of points, an int.
-
-    Returns:
-      (integral, None), as SciPy's.
+    Returns: (integral, None), as SciPy's.
 
     >>> from olympus.scipy.integrate import fixed_quad
     >>> print(f"{fixed_quad(lambda x: x ** 8, 0.0, 1.0)[0]:.6f}")

@@ -268,11 +268,11 @@ def _with_closed_values(problem: _Problem, y0: PyTree, t: Array, args: tuple,
         return like(slope, y)
 
     def jacobian(y: Array, t: Array, *args: object) -> Array:
-        found = asarray(problem.jac(t, y, *args) if problem.jac else matrix)
-        if found.shape != (y.size, y.size):
-            raise ValueError(f"solve_ivp: jac is {typeof(found)}; a square matrix of "
+        square = asarray(problem.jac(t, y, *args) if problem.jac else matrix)
+        if square.shape != (y.size, y.size):
+            raise ValueError(f"solve_ivp: jac is {typeof(square)}; a square matrix of "
                              f"{y.size} rows is required.")
-        return like(found, y)
+        return like(square, y)
 
     wanted = (dynamics,
               jacobian if problem.jac or matrix is not None else None,

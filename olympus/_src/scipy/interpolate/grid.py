@@ -106,12 +106,12 @@ class RegularGridInterpolator:
             raise ValueError(f"RegularGridInterpolator: places {typeof(xi)} given for a grid of "
                              f"{d} axes; so many coordinates on the last axis are required.")
         cells = [self._cell(p, xi[..., i]) for i, p in enumerate(self.grid)]
-        found = self._linear(cells) if method == "linear" else self.values[
+        values = self._linear(cells) if method == "linear" else self.values[
             tuple(where(part <= 0.5, i, i + 1) for i, part, _ in cells)]
         if self.fill_value is None:
-            return found
+            return values
         outside = asarray(sum(out for *_, out in cells) > 0)
-        return where(self._behind(outside), self.fill_value, found)
+        return where(self._behind(outside), self.fill_value, values)
 
     def _behind(self, x: Any) -> Array:
         """With an axis for each trailing one of the values."""

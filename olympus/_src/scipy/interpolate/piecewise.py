@@ -418,9 +418,7 @@ def interp1d(x: ArrayLike, y: ArrayLike, kind: str = "linear", axis: int = -1, c
       bounds_error: refused where true; a compiled function cannot raise.
       fill_value: beyond the ends, or a pair of values; "extrapolate": the outer pieces go on.
       assume_sorted: whether `x` is ascending; it is sorted otherwise.
-
-    Returns:
-      a function of places of any shape.
+    Returns: a function of places of any shape.
 
     >>> from olympus.scipy.interpolate import interp1d
     >>> print(interp1d(onp.array([0., 1., 3.]), onp.array([0., 2., 0.]))(onp.array([.5, 2., 4.])))

@@ -150,9 +150,7 @@ def solve_banded(l_and_u: tuple[int, int], ab: ArrayLike, b: ArrayLike, overwrit
       ab: [..., l + u + 1, n], the diagonals: ab[u + i - j, j] = a[i, j]; integers become floats.
       b: a vector [n], or matrices [..., n, m]; leading axes broadcast.
       overwrite_ab, overwrite_b, check_finite: SciPy's, without effect.
-
-    Returns:
-      [..., n] for a vector, else [..., n, m]; infinite or NaN where a is singular.
+    Returns: [..., n] for a vector, else [..., n, m]; infinite or NaN where a is singular.
 
     Raises ValueError for sizes that do not fit.
 
@@ -201,9 +199,7 @@ def cholesky_banded(ab: ArrayLike, overwrite_ab: bool = False, lower: bool = Fal
         below, ab[i - j, j] = a[i, j]; integers become floats.
       overwrite_ab, check_finite: SciPy's, without effect.
       lower: whether ab, and the factor, are lower.
-
-    Returns:
-      The diagonals of U in Uᴴ U = a, or if `lower` of L in L Lᴴ = a, zeros where there is no
+    Returns: The diagonals of U in Uᴴ U = a, or if `lower` of L in L Lᴴ = a, zeros where there is no
       element; NaN where a is not positive definite, for which SciPy raises.
 
     Raises ValueError for fewer than two axes.
@@ -230,9 +226,7 @@ def cho_solve_banded(cb_and_lower: tuple[ArrayLike, bool], b: ArrayLike, overwri
     Args:
       cb_and_lower: (what `cholesky_banded` returned, whether it is lower).
       overwrite_b, check_finite: SciPy's, without effect.
-
-    Returns:
-      [..., n] for a vector, else [..., n, m].
+    Returns: [..., n] for a vector, else [..., n, m].
 
     >>> factor = onp.array([[0., 1., 1.], [2., 2., 3.]])
     >>> print(olympus.scipy.linalg.cho_solve_banded((factor, False), onp.array([8., 18., 34.])))
@@ -259,9 +253,7 @@ def solveh_banded(ab: ArrayLike, b: ArrayLike, overwrite_ab: bool = False,
     Args:
       ab: [..., u + 1, n]: its upper diagonals, or if `lower` those below, as of `cholesky_banded`.
       lower: whether ab holds the lower diagonals.
-
-    Returns:
-      [..., n] for a vector, else [..., n, m]; NaN where a is not positive definite.
+    Returns: [..., n] for a vector, else [..., n, m]; NaN where a is not positive definite.
 
     >>> ab = onp.array([[0., 2., 2.], [4., 5., 10.]])
     >>> print(olympus.scipy.linalg.solveh_banded(ab, onp.array([8., 18., 34.])))
@@ -288,9 +280,7 @@ def solve_toeplitz(c_or_cr: ArrayLike | tuple[ArrayLike, ArrayLike], b: ArrayLik
       c_or_cr: the first column c[..., n], with its conjugate as the first row, or a tuple (c, r) of
         column and row.
       check_finite: SciPy's, without effect.
-
-    Returns:
-      [..., n] for a vector, else [..., n, m]; infinite or NaN where the matrix is singular.
+    Returns: [..., n] for a vector, else [..., n, m]; infinite or NaN where the matrix is singular.
 
     >>> print(olympus.scipy.linalg.solve_toeplitz(onp.array([2., 1.]), onp.array([4., 5.])))
     [1. 2.]

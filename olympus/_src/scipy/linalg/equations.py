@@ -119,9 +119,7 @@ def solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "
       method: "schur": Bartels and Stewart, "Solution of the matrix equation AX + XB = C", 1972;
         "eigen": by eigenvectors, for matrices that have independent ones.
       tol: X is NaN where an eigenvalue of A and one of B add up to less than this.
-
-    Returns:
-      X[..., m, n].
+    Returns: X[..., m, n].
 
     Raises ValueError for sizes that do not fit and another method.
 
@@ -149,9 +147,7 @@ def solve_continuous_lyapunov(a: ArrayLike, q: ArrayLike) -> Array:
     Args:
       a: [..., n, n]; integers become floats.
       q: [..., n, n]; leading axes broadcast.
-
-    Returns:
-      X[..., n, n].
+    Returns: X[..., n, n].
 
     Raises ValueError for sizes that do not fit.
 
@@ -182,8 +178,7 @@ def _two_square_matrices(name: str, a: ArrayLike, q: ArrayLike) -> list[Array]:
 def solve_discrete_lyapunov(a: ArrayLike, q: ArrayLike, method: str | None = None) -> Array:
     """The solution X of the discrete Lyapunov equation a X aᴴ - X + q = 0.
 
-    Args:
-      method: "direct": one system of n² unknowns, the default for n < 10; "bilinear": by the
+    Args: method: "direct": one system of n² unknowns, the default for n < 10; "bilinear": by the
         continuous equation of (a - 1)(a + 1)⁻¹, which must exist.
 
     Raises ValueError for sizes that do not fit and another method.

@@ -40,9 +40,7 @@ def cholesky(a: ArrayLike, lower: bool = False, overwrite_a: bool = False,
     Args:
       a: [..., n, n], symmetric or Hermitian; one triangle is read. Integers become floats.
       lower: read the lower triangle and return L; else read the upper one and return U.
-
-    Returns:
-      [..., n, n]; NaN where a matrix is not positive definite, for which SciPy raises.
+    Returns: [..., n, n]; NaN where a matrix is not positive definite, for which SciPy raises.
 
     Raises ValueError unless the matrices are square.
 
@@ -62,9 +60,7 @@ def cho_factor(a: ArrayLike, lower: bool = False, overwrite_a: bool = False,
     Args:
       a: [..., n, n], symmetric or Hermitian and positive definite; one triangle is read.
       lower: which triangle.
-
-    Returns:
-      (the factor, lower). The other triangle is zero, where SciPy leaves a's.
+    Returns: (the factor, lower). The other triangle is zero, where SciPy leaves a's.
 
     >>> print(olympus.scipy.linalg.cho_factor(onp.array([[4., 2.], [2., 5.]]))[0])
     [[2. 1.]
@@ -80,12 +76,9 @@ def lu_factor(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
               ) -> tuple[Array, Array]:
     """The LU factorisation with partial pivoting, in the form that `lu_solve` takes.
 
-    Args:
-      a: [..., m, n]; integers become floats.
-
-    Returns:
-      (lu[..., m, n], U on and above the diagonal and L, without its ones, below; pivots int32[...,
-      min(m, n)], at step i rows i and pivots[i] were exchanged).
+    Args: a: [..., m, n]; integers become floats.
+    Returns: (lu[..., m, n], U on and above the diagonal and L, without its ones, below; pivots
+      int32[..., min(m, n)], at step i rows i and pivots[i] were exchanged).
 
     >>> lu, pivots = olympus.scipy.linalg.lu_factor(onp.array([[1., 2.], [4., 4.]]))
     >>> print(lu, pivots)
@@ -105,9 +98,7 @@ def lu(a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False,
     Args:
       permute_l: return (P L, U).
       p_indices: return P as int32[..., m]: a = L[P] U.
-
-    Returns:
-      (P[..., m, m], a permutation; L[..., m, k], lower triangular with ones on its diagonal;
+    Returns: (P[..., m, m], a permutation; L[..., m, k], lower triangular with ones on its diagonal;
       U[..., k, n], upper triangular).
 
     >>> p, l, u = olympus.scipy.linalg.lu(onp.array([[1., 2.], [4., 4.]]))
@@ -144,9 +135,7 @@ def qr(a: ArrayLike, overwrite_a: bool = False, lwork: int | None = None, mode: 
       mode: "full": Q[..., m, m] and R[..., m, n]; "economic": Q[..., m, k] and R[..., k, n]; "r":
         R[..., m, n] alone; "raw": ((LAPACK's reflectors[..., m, n], taus[..., k]), R[..., k, n]).
       pivoting: exchange columns so that R's diagonal descends: a[:, P] = Q R.
-
-    Returns:
-      (Q, R), (R,) or the raw form, and P: int32[..., n] behind them if `pivoting`.
+    Returns: (Q, R), (R,) or the raw form, and P: int32[..., n] behind them if `pivoting`.
 
     Raises ValueError for another mode, and for "raw" with pivoting.
 
@@ -181,9 +170,7 @@ def qr_multiply(a: ArrayLike, c: ArrayLike, mode: str = "right", pivoting: bool 
       pivoting: exchange columns as `qr` does.
       conjugate: multiply by the conjugate of Q.
       overwrite_a, overwrite_c: SciPy's, without effect.
-
-    Returns:
-      (c Q[..., p, k] or Q c[..., m, p], R[..., k, n]), and P if `pivoting`.
+    Returns: (c Q[..., p, k] or Q c[..., m, p], R[..., k, n]), and P if `pivoting`.
 
     Raises ValueError for another mode and sizes that do not fit.
 
@@ -218,9 +205,7 @@ def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True,
       full_matrices: U[..., m, m] and Vh[..., n, n], else U[..., m, k] and Vh[..., k, n].
       compute_uv: return U and Vh, not only s.
       lapack_driver: "gesdd" (divide and conquer) or "gesvd" (QR iteration), where LAPACK computes.
-
-    Returns:
-      (U, s[..., k], Vh), s real and descending; or s.
+    Returns: (U, s[..., k], Vh), s real and descending; or s.
 
     Raises ValueError for another driver.
 
@@ -247,9 +232,7 @@ def polar(a: ArrayLike, side: str = "right", *, method: str = "qdwh", eps: float
       side: "right": a = u p with p[..., n, n]; "left": a = p u with p[..., m, m].
       method: "qdwh", an iteration that `olympus.lax.linalg.qdwh` describes, or "svd".
       eps, max_iterations: the precision and the bound of "qdwh".
-
-    Returns:
-      (u[..., m, n], with orthonormal columns, or rows if m < n; p, Hermitian and positive
+    Returns: (u[..., m, n], with orthonormal columns, or rows if m < n; p, Hermitian and positive
       semidefinite).
 
     Raises ValueError for another side or method.
@@ -293,9 +276,7 @@ def schur(a: ArrayLike, output: str = "real") -> list[Array]:
       a: [..., n, n]; integers become floats.
       output: "real": of a real matrix T is real, with blocks of two rows for pairs of complex
         eigenvalues; "complex": T is complex and triangular.
-
-    Returns:
-      [T, Z], [..., n, n] each. Derivatives are infinite or NaN where eigenvalues agree.
+    Returns: [T, Z], [..., n, n] each. Derivatives are infinite or NaN where eigenvalues agree.
 
     Raises ValueError for another output.
 
@@ -319,9 +300,7 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Arra
       T: [..., n, n], real and block upper triangular with blocks of at most two rows.
       Z: [..., n, n], orthogonal.
       check_finite: SciPy's, without effect.
-
-    Returns:
-      (T, Z), complex, T upper triangular.
+    Returns: (T, Z), complex, T upper triangular.
 
     >>> t, z = olympus.scipy.linalg.schur(onp.array([[0., -1.], [1., 0.]]))
     >>> print(onp.round(onp.diagonal(olympus.scipy.linalg.rsf2csf(t, z)[0]), 3))
@@ -383,9 +362,7 @@ def hessenberg(a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False,
     Args:
       a: [..., n, n]; integers become floats.
       calc_q: return Q, too.
-
-    Returns:
-      H[..., n, n], or (H, Q).
+    Returns: H[..., n, n], or (H, Q).
 
     >>> print(olympus.scipy.linalg.hessenberg(onp.array([[1., 2.], [3., 4.]])))
     [[1. 2.]

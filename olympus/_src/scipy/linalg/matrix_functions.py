@@ -195,9 +195,7 @@ def expm_frechet(A: ArrayLike, E: ArrayLike, *, method: str | None = None,
       method: None, "SPS", or "blockEnlarge": the upper right block of the exponential of
         ((A, E), (0, A)), at eight times the cost.
       compute_expm: return the exponential, too.
-
-    Returns:
-      (expm(A), the derivative), or the derivative; [..., n, n] each.
+    Returns: (expm(A), the derivative), or the derivative; [..., n, n] each.
 
     Raises ValueError for different shapes and another method.
 
@@ -355,12 +353,9 @@ def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
     Björck and Hammarling, "A Schur method for the square root of a matrix", 1983. The derivative
     follows from the equation S S = A.
 
-    Args:
-      blocksize: of other implementations; without effect.
-
-    Returns:
-      [..., n, n], complex whatever the dtype of A: take the real part where it is known to be real.
-      SciPy returns that where it finds the imaginary one zero.
+    Args: blocksize: of other implementations; without effect.
+    Returns: [..., n, n], complex whatever the dtype of A: take the real part where it is known to
+      be real. SciPy returns that where it finds the imaginary one zero.
 
     Raises ValueError unless the matrices are square.
 
@@ -377,12 +372,9 @@ def funm(A: ArrayLike, func: Callable[[Array], Array], disp: bool = True) -> Any
 
     By Parlett's recurrence on the complex Schur form; it divides by differences of eigenvalues.
 
-    Args:
-      func: an analytic function that takes an array of complex numbers, elementwise.
-
-    Returns:
-      complex[..., n, n]; unless `disp` a pair of it and of the relative error's estimate, [...],
-      which is large where eigenvalues almost agree.
+    Args: func: an analytic function that takes an array of complex numbers, elementwise.
+    Returns: complex[..., n, n]; unless `disp` a pair of it and of the relative error's estimate,
+      [...], which is large where eigenvalues almost agree.
 
     Raises ValueError unless the matrices are square, TypeError for a `func` that is no function.
 
@@ -473,8 +465,7 @@ def logm(A: ArrayLike, disp: bool = True) -> Any:
     2012, with a fixed order of the approximant. The derivative follows from the equation expm(X) =
     A.
 
-    Args:
-      A: [..., n, n], not singular; integers become floats.
+    Args: A: [..., n, n], not singular; integers become floats.
 
     Returns:
       [..., n, n], complex whatever the dtype of A: take the real part where it is known to be real;
@@ -499,9 +490,7 @@ def fractional_matrix_power(A: ArrayLike, t: float) -> Array:
     Args:
       A: [..., n, n], not singular unless t is a whole number; integers become floats.
       t: the exponent, a number.
-
-    Returns:
-      [..., n, n], complex whatever the dtype of A unless t is a whole number, when it is
+    Returns: [..., n, n], complex whatever the dtype of A unless t is a whole number, when it is
       `olympus.numpy.linalg.matrix_power`.
 
     Raises ValueError unless the matrices are square.
@@ -522,12 +511,9 @@ def fractional_matrix_power(A: ArrayLike, t: float) -> Array:
 def signm(A: ArrayLike, disp: bool = True) -> Any:
     """The sign of matrices: A (A²)^(-1/2).
 
-    Args:
-      A: [..., n, n] without eigenvalues on the imaginary axis; integers become floats.
-
-    Returns:
-      [..., n, n], real if A is; unless `disp` a pair of it and of ‖S S - 1‖ in the norm of column
-      sums, [...].
+    Args: A: [..., n, n] without eigenvalues on the imaginary axis; integers become floats.
+    Returns: [..., n, n], real if A is; unless `disp` a pair of it and of ‖S S - 1‖ in the norm of
+      column sums, [...].
 
     Raises ValueError unless the matrices are square.
 

@@ -28,11 +28,8 @@ from .arguments import count_of, counted, number, options, places_of, size_of, v
 def block_diag(*arrs: ArrayLike) -> Array:
     """The matrix with the given matrices along its diagonal, zeros elsewhere.
 
-    Args:
-      *arrs: scalars, vectors (rows) and matrices.
-
-    Returns:
-      A matrix of the promoted dtype; float[1, 0] of none.
+    Args: *arrs: scalars, vectors (rows) and matrices.
+    Returns: A matrix of the promoted dtype; float[1, 0] of none.
 
     Raises ValueError for arrays of three or more axes.
 
@@ -66,9 +63,7 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     Args:
       c: [..., m]: its first column; a scalar counts as one element.
       r: [..., n]: its first row, whose first element is not read; the conjugate of c unless given.
-
-    Returns:
-      [..., m, n] of the promoted dtype; leading axes broadcast.
+    Returns: [..., m, n] of the promoted dtype; leading axes broadcast.
 
     >>> print(olympus.scipy.linalg.toeplitz(onp.array([1, 2, 3]), onp.array([1, 4, 5])))
     [[1 4 5]
@@ -97,9 +92,7 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     Args:
       c: [..., m]: its first column.
       r: [..., n]: its last row, whose first element is not read; zeros unless given, n = m.
-
-    Returns:
-      [..., m, n] of the promoted dtype; leading axes broadcast.
+    Returns: [..., m, n] of the promoted dtype; leading axes broadcast.
 
     >>> print(olympus.scipy.linalg.hankel(onp.array([1, 2, 3]), onp.array([3, 7, 8])))
     [[1 2 3]
@@ -117,11 +110,8 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
 def circulant(c: ArrayLike) -> Array:
     """The matrix whose columns are the given one, each rotated by one more place.
 
-    Args:
-      c: [..., n]: its first column.
-
-    Returns:
-      [..., n, n] of its dtype.
+    Args: c: [..., n]: its first column.
+    Returns: [..., n, n] of its dtype.
 
     >>> print(olympus.scipy.linalg.circulant(onp.array([1, 2, 3])))
     [[1 3 2]
@@ -137,8 +127,7 @@ def circulant(c: ArrayLike) -> Array:
 def companion(a: ArrayLike) -> Array:
     """The matrix whose eigenvalues are the roots of a polynomial.
 
-    Returns:
-      [..., n, n]: the first row is -a[1:] / a[0], the first subdiagonal ones.
+    Returns: [..., n, n]: the first row is -a[1:] / a[0], the first subdiagonal ones.
 
     Raises ValueError for less than two coefficients.
 
@@ -165,8 +154,7 @@ def _monic(name: str, a: ArrayLike, least: int) -> Array:
 def fiedler_companion(a: ArrayLike) -> Array:
     """A companion matrix with five diagonals (Fiedler, "A note on companion matrices", 2003).
 
-    Returns:
-      [..., n, n], whose eigenvalues are the polynomial's roots.
+    Returns: [..., n, n], whose eigenvalues are the polynomial's roots.
 
     Raises ValueError for no coefficients.
 
@@ -192,11 +180,8 @@ def fiedler_companion(a: ArrayLike) -> Array:
 def fiedler(a: ArrayLike) -> Array:
     """The distances of numbers: a symmetric matrix with one positive eigenvalue.
 
-    Args:
-      a: [..., n].
-
-    Returns:
-      [..., n, n]: |a[i] - a[j]|, of its dtype (real if it is complex).
+    Args: a: [..., n].
+    Returns: [..., n, n]: |a[i] - a[j]|, of its dtype (real if it is complex).
 
     >>> print(olympus.scipy.linalg.fiedler(onp.array([1, 4, 12])))
     [[ 0  3 11]
@@ -214,9 +199,7 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
     Args:
       f: [..., n], n > 1: the birth rates.
       s: [..., n - 1]: the rates of survival.
-
-    Returns:
-      [..., n, n] of the promoted dtype: f is the first row, s the first subdiagonal.
+    Returns: [..., n, n] of the promoted dtype: f is the first row, s the first subdiagonal.
 
     Raises ValueError unless s has an element, and is one shorter than f.
 
@@ -242,9 +225,7 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
       a: [..., m], m > 0.
       n: the size of v.
       mode: "full", "same" or "valid", as of `olympus.numpy.convolve`.
-
-    Returns:
-      [..., k, n], of as many rows as the convolution has elements.
+    Returns: [..., k, n], of as many rows as the convolution has elements.
 
     Raises ValueError for a number, no elements, n < 1 and other modes.
 
@@ -287,8 +268,7 @@ def _exact_matrix(rows: Sequence[Sequence[float]], n: int) -> Array:
 def hilbert(n: int) -> Array:
     """Hilbert's matrix, 1 / (i + j + 1): the best known of badly conditioned matrices.
 
-    Returns:
-      float[n, n].
+    Returns: float[n, n].
 
     >>> print(olympus.scipy.linalg.hilbert(2))
     [[1.         0.5       ]
@@ -301,9 +281,8 @@ def hilbert(n: int) -> Array:
 def invhilbert(n: int) -> Array:
     """The inverse of Hilbert's matrix, whose elements are whole numbers.
 
-    Returns:
-      float[n, n], each element the nearest to the exact one. (SciPy's `exact` is left out: no
-      dtype of integers holds those from n = 15 on.)
+    Returns: float[n, n], each element the nearest to the exact one. (SciPy's `exact` is left out:
+      no dtype of integers holds those from n = 15 on.)
 
     >>> print(olympus.scipy.linalg.invhilbert(2))
     [[ 4. -6.]
@@ -323,9 +302,7 @@ def pascal(n: int, kind: str | None = None) -> Array:
 
     Args:
       kind: "symmetric" (unless given): comb(i + j, i); "lower": comb(i, j); "upper": its transpose.
-
-    Returns:
-      float[n, n], each element the nearest to the exact one.
+    Returns: float[n, n], each element the nearest to the exact one.
 
     >>> print(olympus.scipy.linalg.pascal(3))
     [[1. 1. 1.]
@@ -341,11 +318,8 @@ def pascal(n: int, kind: str | None = None) -> Array:
 def invpascal(n: int, kind: str | None = None) -> Array:
     """The inverse of `pascal`, whose elements are whole numbers too.
 
-    Args:
-      kind: "symmetric" (unless given), "lower" or "upper".
-
-    Returns:
-      float[n, n], each element the nearest to the exact one.
+    Args: kind: "symmetric" (unless given), "lower" or "upper".
+    Returns: float[n, n], each element the nearest to the exact one.
 
     >>> print(olympus.scipy.linalg.invpascal(3, "lower"))
     [[ 1.  0.  0.]
@@ -369,9 +343,7 @@ def helmert(n: int, full: bool = False) -> Array:
     Args:
       n: its order, at least 1.
       full: whether the first row, of equal elements, is there.
-
-    Returns:
-      float[n - 1, n], or float[n, n] if `full`; the rows are orthonormal.
+    Returns: float[n - 1, n], or float[n, n] if `full`; the rows are orthonormal.
 
     Raises ValueError for n < 1.
 
@@ -392,9 +364,7 @@ def hadamard(n: int, dtype: DTypeLike = int) -> Array:
     Args:
       n: its order, a power of 2.
       dtype: of the result.
-
-    Returns:
-      [n, n] of the dtype.
+    Returns: [n, n] of the dtype.
 
     Raises ValueError for an order that is no power of 2.
 
@@ -419,9 +389,7 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
     Args:
       scale: None, "sqrtn" (divided by √n: unitary) or "n" (divided by n).
       dtype: of the result; the default complex one unless given.
-
-    Returns:
-      complex[n, n]: dft(n) @ x is fft(x).
+    Returns: complex[n, n]: dft(n) @ x is fft(x).
 
     Raises ValueError for another scale.
 

@@ -30,9 +30,7 @@ def eigh(a: ArrayLike, b: ArrayLike | None = None, lower: bool = True, eigvals_o
       overwrite_a, overwrite_b, turbo, check_finite: SciPy's, without effect.
       eigvals: (first, last): return only these of the ascending eigenvalues, both included.
       type: of the generalised problem: 1: a v = b v w; 2: a b v = v w; 3: b a v = v w.
-
-    Returns:
-      (w[..., k], real and ascending; v[..., n, k], orthonormal columns, or for a generalised
+    Returns: (w[..., k], real and ascending; v[..., n, k], orthonormal columns, or for a generalised
       problem vᴴ b v = 1 for types 1 and 2, vᴴ b⁻¹ v = 1 for type 3), or w.
 
     Raises ValueError for matrices that are not square, another type and indices out of range.
@@ -61,9 +59,7 @@ def eigvalsh(a: ArrayLike, b: ArrayLike | None = None, *, lower: bool = True,
       lower: read the lower triangles, else the upper ones.
       overwrite_a, overwrite_b, check_finite: SciPy's, without effect.
       type: of the generalised problem, as of `eigh`.
-
-    Returns:
-      [..., n], real and ascending.
+    Returns: [..., n], real and ascending.
 
     >>> print(onp.round(olympus.scipy.linalg.eigvalsh(onp.array([[2., 1.], [1., 2.]])), 4))
     [1. 3.]
@@ -115,9 +111,7 @@ def eigh_tridiagonal(d: ArrayLike, e: ArrayLike, *, eigvals_only: bool = False,
         half-open interval (lowest, highest], whose number depends on values: not under jit.
         select_range: the pair that "i" and "v" need.
       tol, key: of other algorithms; without effect.
-
-    Returns:
-      (w[k], real and ascending; v[n, k], orthonormal columns), or w.
+    Returns: (w[k], real and ascending; v[n, k], orthonormal columns), or w.
 
     Raises ValueError for sizes that do not fit, an unknown `select`, and a range that is missing.
 
@@ -156,9 +150,7 @@ def eigvalsh_tridiagonal(d: ArrayLike, e: ArrayLike, select: str = "a",
       e: [n - 1], the diagonal above.
       select, select_range: which eigenvalues, as of `eigh_tridiagonal`.
       check_finite, tol, lapack_driver: SciPy's, without effect.
-
-    Returns:
-      [k], real and ascending.
+    Returns: [k], real and ascending.
 
     >>> w = olympus.scipy.linalg.eigvalsh_tridiagonal(onp.array([2., 2.]), onp.array([1.]))
     >>> print(onp.round(w, 4))

@@ -63,10 +63,8 @@ def pinv(a: ArrayLike, *, atol: ArrayLike | None = None, rtol: ArrayLike | None 
         arrays of shape [...]; 0 and max(m, n) times the precision of the dtype unless given.
       return_rank: return the rank, too.
       check_finite: SciPy's, without effect.
-
-    Returns:
-      [..., n, m], or (that, the ranks[...]). The derivative is that along matrices of the same
-      rank.
+    Returns: [..., n, m], or (that, the ranks[...]). The derivative is that along matrices of the
+      same rank.
 
     >>> print(olympus.scipy.linalg.pinv(onp.array([[2., 0.], [0., 0.]])))
     [[0.5 0. ]
@@ -87,9 +85,7 @@ def pinvh(a: ArrayLike, atol: ArrayLike | None = None, rtol: ArrayLike | None = 
       lower: read the lower triangle, else the upper one.
       return_rank: return the rank, too.
       check_finite: SciPy's, without effect.
-
-    Returns:
-      [..., n, n], or (that, the ranks[...]).
+    Returns: [..., n, n], or (that, the ranks[...]).
 
     >>> print(olympus.scipy.linalg.pinvh(onp.array([[2., 9.], [0., 0.]])))
     [[0.5 0. ]
@@ -110,11 +106,9 @@ def lstsq(a: ArrayLike, b: ArrayLike, cond: float | None = None, overwrite_a: bo
       cond: singular values up to cond times the largest count as zero; the precision of the dtype
         unless given.
       overwrite_a, overwrite_b, check_finite, lapack_driver: SciPy's, without effect.
-
-    Returns:
-      (x[n] or [n, k]; residues[] or [k], the squared norms of b - a x; rank of a; singular
-      values[min(m, n)] of a). SciPy has no residues where the rank is below n or m is not above
-      it; here they are always there, so that shapes depend on no values.
+    Returns: (x[n] or [n, k]; residues[] or [k], the squared norms of b - a x; rank of a; singular
+      values[min(m, n)] of a). SciPy has no residues where the rank is below n or m is not above it;
+      here they are always there, so that shapes depend on no values.
 
     Raises TypeError for other ranks, ValueError if a and b have different numbers of rows.
 
@@ -156,9 +150,7 @@ def null_space(A: ArrayLike, rcond: float | None = None, *, overwrite_a: bool = 
       rcond: singular values up to rcond times the largest count as zero; max(m, n) times the
         precision of the dtype unless given.
       overwrite_a, check_finite, lapack_driver: SciPy's, without effect.
-
-    Returns:
-      [n, n - rank]: as the rank depends on values, it does not run under jit.
+    Returns: [n, n - rank]: as the rank depends on values, it does not run under jit.
 
     >>> print(abs(olympus.scipy.linalg.null_space(onp.array([[1., 1.]]))).round(3))
     [[0.707]
@@ -174,8 +166,7 @@ def orth(A: ArrayLike, rcond: float | None = None) -> Array:
 
     The basis moves as little as possible in derivatives: at right angles to the range.
 
-    Returns:
-      [m, rank]: as the rank depends on values, it does not run under jit.
+    Returns: [m, rank]: as the rank depends on values, it does not run under jit.
 
     >>> print(abs(olympus.scipy.linalg.orth(onp.array([[3., 3.], [4., 4.]]))).round(3))
     [[0.6]
@@ -195,12 +186,9 @@ def subspace_angles(A: ArrayLike, B: ArrayLike) -> Array:
     Knyazev and Argentati, "Principal angles between subspaces in an A-based scalar product", 2002:
     sines and cosines are both computed, so that small angles keep their digits.
 
-    Args:
-      A, B: [n, p] and [n, q]; integers become floats.
-
-    Returns:
-      [min(p, q)], or fewer where columns depend on others: in radians, from 0 to π/2. Ranks depend
-      on values, so it does not run under jit.
+    Args: A, B: [n, p] and [n, q]; integers become floats.
+    Returns: [min(p, q)], or fewer where columns depend on others: in radians, from 0 to π/2. Ranks
+      depend on values, so it does not run under jit.
 
     Raises ValueError for different numbers of rows.
 
@@ -228,11 +216,8 @@ def subspace_angles(A: ArrayLike, B: ArrayLike) -> Array:
 def khatri_rao(a: ArrayLike, b: ArrayLike) -> Array:
     """The Kronecker products of corresponding columns of two matrices.
 
-    Args:
-      a, b: [..., n, k] and [..., m, k] of any dtypes; leading axes broadcast.
-
-    Returns:
-      [..., n * m, k] of the promoted dtype.
+    Args: a, b: [..., n, k] and [..., m, k] of any dtypes; leading axes broadcast.
+    Returns: [..., n * m, k] of the promoted dtype.
 
     Raises ValueError for fewer than two axes and different numbers of columns.
 
@@ -254,11 +239,8 @@ def khatri_rao(a: ArrayLike, b: ArrayLike) -> Array:
 def bandwidth(a: ArrayLike) -> tuple[Array, Array]:
     """The numbers of diagonals below and above the main one that are not zero.
 
-    Args:
-      a: [..., m, n].
-
-    Returns:
-      (lower[...], upper[...]), arrays of integers: 0 for a diagonal matrix.
+    Args: a: [..., m, n].
+    Returns: (lower[...], upper[...]), arrays of integers: 0 for a diagonal matrix.
 
     Raises ValueError for fewer than two axes.
 

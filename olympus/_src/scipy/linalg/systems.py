@@ -61,9 +61,7 @@ def solve_triangular(a: ArrayLike, b: ArrayLike, trans: int | str = 0, lower: bo
       lower: read the lower triangle, else the upper one.
       unit_diagonal: take the diagonal as ones, without reading it.
       overwrite_b, debug, check_finite: SciPy's, without effect.
-
-    Returns:
-      [..., n] for a vector, else [..., n, m]; infinite or NaN where a is singular.
+    Returns: [..., n] for a vector, else [..., n, m]; infinite or NaN where a is singular.
 
     Raises ValueError for sizes that do not fit and another `trans`.
 
@@ -86,9 +84,7 @@ def cho_solve(c_and_lower: tuple[ArrayLike, bool], b: ArrayLike, overwrite_b: bo
       c_and_lower: what `cho_factor(a)` returned.
       b: a vector [n], or matrices [..., n, m].
       overwrite_b, check_finite: SciPy's, without effect.
-
-    Returns:
-      [..., n] for a vector, else [..., n, m].
+    Returns: [..., n] for a vector, else [..., n, m].
 
     >>> factor = olympus.scipy.linalg.cho_factor(onp.array([[4., 2.], [2., 5.]]))
     >>> print(olympus.scipy.linalg.cho_solve(factor, onp.array([8., 12.])))
@@ -122,9 +118,7 @@ def lu_solve(lu_and_piv: tuple[ArrayLike, ArrayLike], b: ArrayLike, trans: int =
       b: a vector [n], or matrices [..., n, m].
       trans: 0: a x = b; 1: aᵀ x = b; 2: aᴴ x = b.
       overwrite_b, check_finite: SciPy's, without effect.
-
-    Returns:
-      [..., n] for a vector, else [..., n, m]; infinite or NaN where a is singular.
+    Returns: [..., n] for a vector, else [..., n, m]; infinite or NaN where a is singular.
 
     >>> factors = olympus.scipy.linalg.lu_factor(onp.array([[2., 0.], [1., 4.]]))
     >>> print(olympus.scipy.linalg.lu_solve(factors, onp.array([2., 9.])))
@@ -186,10 +180,8 @@ def solve(a: ArrayLike, b: ArrayLike, lower: bool = False, overwrite_a: bool = F
         Cholesky factorisation, half the work), "diagonal", "upper triangular", "lower triangular",
         or any other of SciPy's names, which are solved as "gen".
       transposed: solve aᵀ x = b.
-
-    Returns:
-      [..., n] for a vector, else [..., n, m]; infinite or NaN where a is singular, or not positive
-      definite though assumed so.
+    Returns: [..., n] for a vector, else [..., n, m]; infinite or NaN where a is singular, or not
+      positive definite though assumed so.
 
     Raises ValueError for sizes that do not fit and an unknown `assume_a`.
 
@@ -220,9 +212,7 @@ def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
     Args:
       a: [..., n, n]; integers become floats.
       overwrite_a, check_finite: SciPy's, without effect.
-
-    Returns:
-      [..., n, n]; infinite or NaN where a matrix is singular, for which SciPy raises.
+    Returns: [..., n, n]; infinite or NaN where a matrix is singular, for which SciPy raises.
 
     >>> print(olympus.scipy.linalg.inv(onp.array([[2., 0.], [0., 4.]])))
     [[0.5  0.  ]
@@ -238,9 +228,7 @@ def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
     Args:
       a: [..., n, n]; integers become floats.
       overwrite_a, check_finite: SciPy's, without effect.
-
-    Returns:
-      [...].
+    Returns: [...].
 
     >>> print(olympus.scipy.linalg.det(onp.array([[1., 2.], [3., 4.]])))
     -2.0

@@ -166,8 +166,7 @@ def convolve1d(input: ArrayLike, weights: ArrayLike, axis: int = -1, *, mode: st
                cval: ArrayLike = 0.0, origin: int = 0) -> Array:
     """The convolution with a vector of weights along one axis.
 
-    Args:
-      weights: [k].
+    Args: weights: [k].
 
     >>> print(olympus.scipy.ndimage.convolve1d(onp.array([1., 2., 4.]), onp.array([1., 0., -1.])))
     [1. 3. 2.]
@@ -205,8 +204,7 @@ def correlate(input: ArrayLike, weights: ArrayLike, *, mode: str = "reflect",
               cval: ArrayLike = 0.0, origin: int | tuple[int, ...] = 0) -> Array:
     """The correlation with an array of weights: weighted sums of neighbours.
 
-    Args:
-      origin: as of `correlate1d`, for all axes or of each.
+    Args: origin: as of `correlate1d`, for all axes or of each.
 
     Raises ValueError for ranks that differ.
 
@@ -223,8 +221,7 @@ def convolve(input: ArrayLike, weights: ArrayLike, *, mode: str = "reflect", cva
              origin: int | tuple[int, ...] = 0) -> Array:
     """The convolution with an array of weights.
 
-    Args:
-      mode, cval, origin: as of `correlate`.
+    Args: mode, cval, origin: as of `correlate`.
 
     Raises ValueError for ranks that differ.
 
@@ -333,8 +330,7 @@ def gaussian_laplace(input: ArrayLike, sigma: ArrayLike | Sequence[ArrayLike], *
                      mode: str | Sequence[str] = "reflect", cval: ArrayLike = 0.0) -> Array:
     """The sum of the second derivatives of an image smoothed by a Gaussian.
 
-    Args:
-      mode, cval: as of `gaussian_filter`; the mode of an axis applies, as in SciPy, to its
+    Args: mode, cval: as of `gaussian_filter`; the mode of an axis applies, as in SciPy, to its
         derivative's whole term, so also beyond the other edges.
 
     >>> print(abs(olympus.scipy.ndimage.gaussian_laplace(onp.ones(3), 1.0)).round(2))
@@ -392,8 +388,7 @@ def sobel(input: ArrayLike, axis: int = -1, *, mode: str | tuple[str, ...] = "re
           cval: ArrayLike = 0.0) -> Array:
     """Sobel's filter: differences along one axis, smoothed by (1, 2, 1) along the others.
 
-    Args:
-      mode, cval: as of `gaussian_filter`.
+    Args: mode, cval: as of `gaussian_filter`.
 
     >>> print(olympus.scipy.ndimage.sobel(onp.array([1., 2., 4.])))
     [1. 3. 2.]
@@ -406,8 +401,7 @@ def prewitt(input: ArrayLike, axis: int = -1, *, mode: str | tuple[str, ...] = "
             cval: ArrayLike = 0.0) -> Array:
     """Prewitt's filter: differences along one axis, smoothed by (1, 1, 1) along the others.
 
-    Args:
-      mode, cval: as of `gaussian_filter`.
+    Args: mode, cval: as of `gaussian_filter`.
 
     >>> print(olympus.scipy.ndimage.prewitt(onp.array([1., 2., 4.])))
     [1. 3. 2.]
@@ -420,8 +414,7 @@ def laplace(input: ArrayLike, *, mode: str | tuple[str, ...] = "reflect",
             cval: ArrayLike = 0.0) -> Array:
     """The sum of second differences along all axes.
 
-    Args:
-      mode, cval: as of `gaussian_filter`.
+    Args: mode, cval: as of `gaussian_filter`.
 
     >>> print(olympus.scipy.ndimage.laplace(onp.array([0., 1., 4., 9.])))
     [ 1.  2.  2. -5.]
@@ -444,8 +437,7 @@ def uniform_filter1d(input: ArrayLike, size: int, axis: int = -1, *, mode: str =
                      cval: ArrayLike = 0.0, origin: int = 0) -> Array:
     """The mean over each pixel's neighbours along one axis.
 
-    Args:
-      size: how many pixels.
+    Args: size: how many pixels.
 
     >>> print(olympus.scipy.ndimage.uniform_filter1d(onp.array([1., 3., 5., 7.]), 2))
     [1. 2. 4. 6.]
@@ -580,8 +572,7 @@ def rank_filter(input: ArrayLike, rank: int, size: int | tuple[int, ...] | None 
                 cval: ArrayLike = 0.0) -> Array:
     """The element of a given rank among each pixel's neighbours.
 
-    Args:
-      rank: the place; negative from the largest on.
+    Args: rank: the place; negative from the largest on.
 
     Raises ValueError for a rank that no neighbour has.
 

@@ -109,9 +109,7 @@ def spline_filter1d(input: ArrayLike, order: int = 3, axis: int = -1, *, mode: s
       axis: along which.
       mode: how the image goes on beyond its edges: "mirror", "reflect" or "grid-wrap"; others count
         as "mirror".
-
-    Returns:
-      An array like the image.
+    Returns: An array like the image.
 
     Raises ValueError for other orders and modes.
 
@@ -247,10 +245,8 @@ def map_coordinates(input: ArrayLike, coordinates: Sequence[ArrayLike] | ArrayLi
         beyond the last pixel, and its "wrap" a period of one pixel less.
       cval: of "constant".
       prefilter: whether the image is given, or the coefficients that `spline_filter` makes of it.
-
-    Returns:
-      An array of the coordinates' shape in the image's dtype; of integers rounded. The spline is
-      differentiated, by the image and by the coordinates.
+    Returns: An array of the coordinates' shape in the image's dtype; of integers rounded. The
+      spline is differentiated, by the image and by the coordinates.
 
     Raises ValueError for other orders and modes, and another number of coordinates than of axes.
 
@@ -327,9 +323,7 @@ def affine_transform(input: ArrayLike, matrix: ArrayLike, offset: ArrayLike = 0.
       output_shape: of the result; the image's unless given.
       order, cval, prefilter: as of `map_coordinates`.
       mode: as of `map_coordinates`, but "constant" and "wrap" are SciPy's.
-
-    Returns:
-      An image of the same dtype.
+    Returns: An image of the same dtype.
 
     Raises ValueError for a matrix of another shape.
 
@@ -366,9 +360,7 @@ def shift(input: ArrayLike, shift: ArrayLike, *, order: int = 3, mode: str = "co
       input: an image of n axes.
       shift: [n], or a number for all axes; may be traced.
       order, mode, cval, prefilter: as of `affine_transform`.
-
-    Returns:
-      An image of the same shape and dtype.
+    Returns: An image of the same shape and dtype.
 
     >>> print(olympus.scipy.ndimage.shift(onp.array([1., 2., 3.]), 1.0, order=1))
     [0. 1. 2.]
@@ -393,9 +385,7 @@ def zoom(input: ArrayLike, zoom: float | tuple[float, ...], *, order: int = 3,
       order, mode, cval, prefilter: as of `affine_transform`.
       grid_mode: whether pixels are areas, so that edges meet, or points, so that the middles of the
         first and last pixels do.
-
-    Returns:
-      An image of the same dtype, of the shape times the factors, rounded.
+    Returns: An image of the same dtype, of the shape times the factors, rounded.
 
     >>> print(olympus.scipy.ndimage.zoom(onp.array([1., 4.]), 2, order=1).round())
     [1. 2. 3. 4.]

@@ -47,10 +47,8 @@ def line_search(along: Callable[[Array], Point], start: Point, first: Array, mos
       start: the point at step 0; its slope is negative.
       first: the step to try first.
       most: the most points to try.
-
-    Returns:
-      (point, whether it meets the conditions, number of points tried). The point is the start where
-      none descended.
+    Returns: (point, whether it meets the conditions, number of points tried). The point is the
+      start where none descended.
     """
     noise = 4 * float(dtypes.finfo(start.value.dtype).eps) * absolute(start.value)
 

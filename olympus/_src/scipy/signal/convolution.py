@@ -120,9 +120,7 @@ def convolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "
         array lies wholly within the other.
       method: "direct", "fft", or "auto", the one that takes fewer multiplications.
       precision: of direct products, as in `lax.dot_general`.
-
-    Returns:
-      An array of their rank.
+    Returns: An array of their rank.
 
     Raises ValueError for ranks that differ, another mode or method, and for "valid" if neither
     array is the larger one in every axis.
@@ -144,9 +142,7 @@ def correlate(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = 
       mode: "full", "same" (in1's shape) or "valid", as of `convolve`.
       method: "direct", "fft", or "auto", the one that takes fewer multiplications.
       precision: of direct products, as in `lax.dot_general`.
-
-    Returns:
-      An array of their rank; `correlation_lags` gives the k of a vector's elements.
+    Returns: An array of their rank; `correlation_lags` gives the k of a vector's elements.
 
     Raises ValueError as `convolve` does.
 
@@ -163,9 +159,7 @@ def correlation_lags(in1_len: int, in2_len: int, mode: str = "full") -> Array:
     Args:
       in1_len, in2_len: the sizes of the vectors.
       mode: "full", "same" or "valid".
-
-    Returns:
-      Integers, as many as the correlation has elements.
+    Returns: Integers, as many as the correlation has elements.
 
     Raises ValueError for another mode.
 
@@ -208,9 +202,9 @@ def _by_fft(name: str, x: Array, y: Array, mode: str, axes: object) -> Array:
     out = back(forward(x, lengths, axes) * forward(y, lengths, axes), lengths, axes)
     window = [slice(None)] * ndim
     for i, size in axes_full:
-        kept = {"full": size, "same": n[i], "valid": n[i] - m[i] + 1}[mode]
-        start = (size - kept) // 2
-        window[i] = slice(start, start + kept)
+        length = {"full": size, "same": n[i], "valid": n[i] - m[i] + 1}[mode]
+        start = (size - length) // 2
+        window[i] = slice(start, start + length)
     return out[tuple(window)].astype(dtypes.promote_many(
         tuple([(z.dtype, False) for z in (x, y)]))[0])
 
@@ -224,9 +218,7 @@ def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full",
       in1, in2: arrays of one rank, with elements; integers become floats.
       mode: "full", "same" (in1's shape) or "valid", as of `convolve`.
       axes: over which axes; all unless given. The others broadcast.
-
-    Returns:
-      An array of their rank, of a floating or complex dtype.
+    Returns: An array of their rank, of a floating or complex dtype.
 
     Raises ValueError as `convolve` does.
 
@@ -246,9 +238,7 @@ def oaconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full",
       in1, in2: arrays of one rank, with elements; integers become floats.
       mode: "full", "same" (in1's shape) or "valid", as of `convolve`.
       axes: over which axes; all unless given.
-
-    Returns:
-      An array of their rank, of a floating or complex dtype.
+    Returns: An array of their rank, of a floating or complex dtype.
 
     >>> print(olympus.scipy.signal.oaconvolve(onp.array([1., 2.]), onp.array([1., 3.])).round())
     [1. 5. 6.]
@@ -297,9 +287,7 @@ def convolve2d(in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str
         the last element twice).
       fillvalue: a scalar.
       precision: of products, as in `lax.dot_general`.
-
-    Returns:
-      A matrix.
+    Returns: A matrix.
 
     Raises ValueError for other ranks, modes and boundaries.
 

@@ -174,9 +174,7 @@ def butter(N: int, Wn: float | Sequence[float], btype: str = "low", analog: bool
       btype: "lowpass", "highpass", "bandpass" or "bandstop", or SciPy's short names.
       analog: an analogue filter.
       output: "ba", coefficients above and below; "zpk", zeros, poles and gain; "sos", sections.
-
-    Returns:
-      (b[N + 1], a[N + 1]), (z, p, k) or sos[k, 6].
+    Returns: (b[N + 1], a[N + 1]), (z, p, k) or sos[k, 6].
 
     Raises ValueError for edges that are not within (0, 1), or not ascending, and unknown names.
 
@@ -195,9 +193,7 @@ def cheby1(N: int, rp: float, Wn: float | Sequence[float], btype: str = "low",
     Args:
       N, Wn, btype, analog, output, fs: as of `butter`; at an edge the response is -rp decibels.
       rp: the ripple in decibels.
-
-    Returns:
-      As `butter`.
+    Returns: As `butter`.
 
     Raises ValueError where `butter` does, and for a ripple that is not positive.
 
@@ -216,9 +212,7 @@ def cheby2(N: int, rs: float, Wn: float | Sequence[float], btype: str = "low",
     Args:
       N, Wn, btype, analog, output, fs: as of `butter`; an edge is where -rs decibels are reached.
       rs: how far down the ripples are, in decibels.
-
-    Returns:
-      As `butter`.
+    Returns: As `butter`.
 
     Raises ValueError where `butter` does, and for an attenuation that is not positive.
 
@@ -244,9 +238,7 @@ def iirnotch(w0: ArrayLike, Q: ArrayLike, fs: ArrayLike = 2.0) -> tuple[Array, A
     Args:
       w0: the frequency, in units of half the samples' frequency, or of `fs`.
       Q: w0 by the width of the notch, at 1/√2.
-
-    Returns:
-      (b[3], a[3]).
+    Returns: (b[3], a[3]).
 
     >>> b, a = olympus.scipy.signal.iirnotch(0.5, 10.0)
     >>> w, h = olympus.scipy.signal.freqz(b, a, worN=2)
@@ -260,11 +252,8 @@ def iirnotch(w0: ArrayLike, Q: ArrayLike, fs: ArrayLike = 2.0) -> tuple[Array, A
 def iirpeak(w0: ArrayLike, Q: ArrayLike, fs: ArrayLike = 2.0) -> tuple[Array, Array]:
     """The filter of second order that keeps one frequency.
 
-    Args:
-      w0, Q, fs: as of `iirnotch`; the width is the passed band's.
-
-    Returns:
-      (b[3], a[3]).
+    Args: w0, Q, fs: as of `iirnotch`; the width is the passed band's.
+    Returns: (b[3], a[3]).
 
     >>> b, a = olympus.scipy.signal.iirpeak(0.5, 10.0)
     >>> w, h = olympus.scipy.signal.freqz(b, a, worN=2)
@@ -308,11 +297,8 @@ def _the_only_number(array: np.ndarray, name: str, given: ArrayLike) -> np.ndarr
 def zpk2tf(z: ArrayLike, p: ArrayLike, k: ArrayLike) -> tuple[Array, Array]:
     """Convert a filter's zeros, poles and gain to its coefficients.
 
-    Args:
-      z, p: vectors, real or complex; k: a number. Values that are known while tracing.
-
-    Returns:
-      (b, a), highest power first; real where complex roots come with their conjugates.
+    Args: z, p: vectors, real or complex; k: a number. Values that are known while tracing.
+    Returns: (b, a), highest power first; real where complex roots come with their conjugates.
 
     >>> print(*olympus.scipy.signal.zpk2tf([-1.0], [0.5, -0.5], 3.0))
     [3. 3.] [ 1.    0.   -0.25]
@@ -325,11 +311,8 @@ def zpk2tf(z: ArrayLike, p: ArrayLike, k: ArrayLike) -> tuple[Array, Array]:
 def tf2zpk(b: ArrayLike, a: ArrayLike) -> tuple[Array, Array, Array]:
     """Convert a filter's coefficients to its zeros, poles and gain.
 
-    Args:
-      b, a: vectors of coefficients, highest power first, known while tracing.
-
-    Returns:
-      (z, p, k).
+    Args: b, a: vectors of coefficients, highest power first, known while tracing.
+    Returns: (z, p, k).
 
     Raises ValueError for denominators that are 0.
 
@@ -348,11 +331,8 @@ def tf2zpk(b: ArrayLike, a: ArrayLike) -> tuple[Array, Array, Array]:
 def sos2tf(sos: ArrayLike) -> tuple[Array, Array]:
     """Convert second-order sections, one after the other, to the coefficients of one filter.
 
-    Args:
-      sos: [k, 6]: b0, b1, b2, a0, a1, a2 of each section, known while tracing.
-
-    Returns:
-      (b[2 k + 1], a[2 k + 1]).
+    Args: sos: [k, 6]: b0, b1, b2, a0, a1, a2 of each section, known while tracing.
+    Returns: (b[2 k + 1], a[2 k + 1]).
 
     >>> print(*olympus.scipy.signal.sos2tf([[1., 1., 0., 1., 0., 0.]]))
     [1. 1. 0.] [1. 0. 0.]
@@ -373,11 +353,8 @@ def zpk2sos(z: ArrayLike, p: ArrayLike, k: ArrayLike) -> Array:
     Poles near the unit circle are last, each with the zeros next to it, and the gain is in the
     first section: SciPy's pairing "nearest".
 
-    Args:
-      z, p: vectors, complex ones with their conjugates; k: a number. Known while tracing.
-
-    Returns:
-      [k, 6]: b0, b1, b2, 1, a1, a2 of each section.
+    Args: z, p: vectors, complex ones with their conjugates; k: a number. Known while tracing.
+    Returns: [k, 6]: b0, b1, b2, 1, a1, a2 of each section.
 
     Raises ValueError for complex roots without conjugates.
 
@@ -411,9 +388,9 @@ def _paired(zeros: np.ndarray, poles: np.ndarray, gain: float) -> np.ndarray:
     def take(roots: list[complex], near: ArrayLike, kind: bool | None = None) -> complex:
         """The root next to a place; of the real ones, of the complex ones, or of all."""
         among = [x for x in roots if kind is None or (x.imag == 0) == kind]
-        found = min(among, key=lambda x: abs(x - near))
-        roots.remove(found)
-        return found
+        table = min(among, key=lambda x: abs(x - near))
+        roots.remove(table)
+        return table
 
     def reals(roots: list[complex]) -> int:
         return sum(x.imag == 0 for x in roots)
@@ -435,9 +412,9 @@ def _paired(zeros: np.ndarray, poles: np.ndarray, gain: float) -> np.ndarray:
             ps.remove(two)
             other = take(zs, two, True)
         sections.append(np.real([*np.poly([zero, other]), *np.poly([pole, two])]))
-    found = np.array(sections[::-1])
-    found[0, :3] *= gain
-    return found
+    table = np.array(sections[::-1])
+    table[0, :3] *= gain
+    return table
 
 
 # Windowed sincs -----------------------------------------------------------------------------------
@@ -445,8 +422,7 @@ def _paired(zeros: np.ndarray, poles: np.ndarray, gain: float) -> np.ndarray:
 def kaiser_beta(a: float) -> float:
     """The parameter of Kaiser's window for ripples of an attenuation.
 
-    Args:
-      a: the attenuation in decibels, a number.
+    Args: a: the attenuation in decibels, a number.
 
     >>> print(round(olympus.scipy.signal.kaiser_beta(65.0), 4))
     6.2043
@@ -460,8 +436,7 @@ def kaiser_beta(a: float) -> float:
 def kaiser_atten(numtaps: int, width: float) -> float:
     """The attenuation, in decibels, of a filter in Kaiser's window.
 
-    Args:
-      numtaps: the number of coefficients; width: of the edge, in half the samples' frequency.
+    Args: numtaps: the number of coefficients; width: of the edge, in half the samples' frequency.
 
     >>> print(round(olympus.scipy.signal.kaiser_atten(211, 0.0375), 2))
     64.48
@@ -473,11 +448,8 @@ def kaiser_atten(numtaps: int, width: float) -> float:
 def kaiserord(ripple: float, width: float) -> tuple[int, float]:
     """The size and the parameter of Kaiser's window for ripples and an edge.
 
-    Args:
-      ripple: the attenuation in decibels; width: of the edge, in half the samples' frequency.
-
-    Returns:
-      (number of coefficients, beta).
+    Args: ripple: the attenuation in decibels; width: of the edge, in half the samples' frequency.
+    Returns: (number of coefficients, beta).
 
     Raises ValueError for ripples above -8 decibels, where the formulas do not hold.
 
@@ -521,9 +493,7 @@ def firwin(numtaps: int, cutoff: float | Sequence[float], *, width: float | None
         "bandstop".
       scale: the response is 1 in the middle of the first band, or at its end where it reaches 0 or
         half the samples' frequency.
-
-    Returns:
-      float[numtaps].
+    Returns: float[numtaps].
 
     Raises ValueError for edges that are not ascending within (0, 1), and for an even number of
     coefficients where half the samples' frequency shall pass.

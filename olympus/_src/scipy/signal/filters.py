@@ -106,12 +106,9 @@ def lfilter(b: ArrayLike, a: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayL
     (Oppenheim and Schafer, "Discrete-time signal processing", chapter 6), step by step; as one
     convolution if a has one element.
 
-    Args:
-      zi: the filter's state at the start, as x but with max(len(a), len(b)) - 1 elements along the
-        axis, broadcast; zeros unless given.
-
-    Returns:
-      An array like x, or if `zi` is given (that, the filter's state at the end).
+    Args: zi: the filter's state at the start, as x but with max(len(a), len(b)) - 1 elements along
+        the axis, broadcast; zeros unless given.
+    Returns: An array like x, or if `zi` is given (that, the filter's state at the end).
 
     Raises ValueError for coefficients that are no vectors.
 
@@ -135,12 +132,9 @@ def lfilter(b: ArrayLike, a: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayL
 def sosfilt(sos: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayLike | None = None) -> Any:
     """A signal filtered by sections of second order, one after the other.
 
-    Args:
-      zi: the sections' states at the start: [k, …], as x but with 2 elements along its axis; zeros
-        unless given.
-
-    Returns:
-      An array like x, or if `zi` is given (that, the sections' states at the end).
+    Args: zi: the sections' states at the start: [k, …], as x but with 2 elements along its axis;
+        zeros unless given.
+    Returns: An array like x, or if `zi` is given (that, the sections' states at the end).
 
     Raises ValueError for other shapes.
 
@@ -176,9 +170,8 @@ def _steady_memory(b: Array, a: Array) -> Array:
 def lfilter_zi(b: ArrayLike, a: ArrayLike) -> Array:
     """The state of a filter after a signal that has always been 1: a start without transients.
 
-    Returns:
-      A vector of max(len(a), len(b)) - 1 elements, for `lfilter`'s zi; infinite or NaN for a pole
-      at 1.
+    Returns: A vector of max(len(a), len(b)) - 1 elements, for `lfilter`'s zi; infinite or NaN for a
+      pole at 1.
 
     >>> print(olympus.scipy.signal.lfilter_zi(1., onp.array([1., -0.5])))
     [1.]
@@ -190,8 +183,7 @@ def lfilter_zi(b: ArrayLike, a: ArrayLike) -> Array:
 def sosfilt_zi(sos: ArrayLike) -> Array:
     """The state of sections after a signal that has always been 1: a start without transients.
 
-    Returns:
-      [k, 2], for `sosfilt`'s zi; infinite or NaN for a pole at 1.
+    Returns: [k, 2], for `sosfilt`'s zi; infinite or NaN for a pole at 1.
 
     >>> print(olympus.scipy.signal.sosfilt_zi(onp.array([[1., 0., 0., 1., -0.5, 0.]])))
     [[1. 0.]]
@@ -239,9 +231,7 @@ def filtfilt(b: ArrayLike, a: ArrayLike, x: ArrayLike, axis: int = -1, padtype: 
       padlen: by how many samples, fewer than x has; 3 max(len(a), len(b)) unless given.
       method: "pad". (SciPy's "gust" is not there.)
       irlen: SciPy's for "gust", without effect.
-
-    Returns:
-      An array like x.
+    Returns: An array like x.
 
     Raises ValueError for too few samples and another padtype or method.
 
@@ -263,8 +253,7 @@ def sosfiltfilt(sos: ArrayLike, x: ArrayLike, axis: int = -1, padtype: str | Non
                 padlen: int | None = None) -> Array:
     """A signal filtered by sections of second order forwards and backwards, without delay.
 
-    Args:
-      padlen: by how many samples, fewer than x has; 3 times the number of the filter's
+    Args: padlen: by how many samples, fewer than x has; 3 times the number of the filter's
         coefficients unless given, which depends on zeros in `sos`: give it under jit.
 
     Raises ValueError for too few samples and another padtype.
@@ -305,9 +294,7 @@ def decimate(x: ArrayLike, q: int, n: int | None = None, ftype: str = "iir", axi
       ftype: "iir": Chebyshev's filter of the first kind with a ripple of 0.05 dB up to 0.8 of what
         can be represented; "fir": a sinc in a Hamming window.
       zero_phase: without delay: filtered forwards and backwards, or "fir" with its middle in place.
-
-    Returns:
-      An array like x, with ceil(samples / q) along the axis.
+    Returns: An array like x, with ceil(samples / q) along the axis.
 
     Raises ValueError for another ftype, numbers that are not positive, and, for "iir" with
     `zero_phase`, no more samples than 3 (n + 1).
@@ -376,9 +363,7 @@ def freqz(b: ArrayLike, a: ArrayLike = 1, worN: ArrayLike | None = 512, whole: b
       plot: a function that is called with the result.
       fs: samples per unit of time; 2π, so that frequencies are angles, unless given.
       include_nyquist: the last frequency is fs / 2 itself.
-
-    Returns:
-      (frequencies[m], responses[m], complex).
+    Returns: (frequencies[m], responses[m], complex).
 
     Raises ValueError for coefficients that are no vectors.
 
@@ -406,11 +391,8 @@ def sosfreqz(sos: ArrayLike, worN: ArrayLike | None = 512, whole: bool = False,
              fs: ArrayLike = 6.283185307179586) -> tuple[Array, Array]:
     """The response in frequency of sections of second order, one after the other.
 
-    Args:
-      worN, whole, fs: as of `freqz`.
-
-    Returns:
-      (frequencies[m], responses[m], complex).
+    Args: worN, whole, fs: as of `freqz`.
+    Returns: (frequencies[m], responses[m], complex).
 
     Raises ValueError for another shape.
 

@@ -45,9 +45,7 @@ def hilbert(x: ArrayLike, N: int | None = None, axis: int = -1) -> Array:
       x: a real signal; integers become floats.
       N: the size of the transform: x is filled up with zeros, or cut; x's own unless given.
       axis: along which.
-
-    Returns:
-      A complex array like x, of N elements along the axis.
+    Returns: A complex array like x, of N elements along the axis.
 
     Raises ValueError for complex signals and sizes that are not positive.
 
@@ -97,10 +95,8 @@ def resample(x: ArrayLike, num: int, t: ArrayLike | None = None, axis: int = 0,
       window: the weights of the spectrum: a name as of `get_window`, an array with a weight for
         each frequency in the order of `fftfreq`, or a function of those frequencies.
       domain: "time", or "freq": x is the spectrum itself.
-
-    Returns:
-      An array like x with num samples along the axis, or if t is given (that, the new times[num]);
-      complex if x is, or is a spectrum.
+    Returns: An array like x with num samples along the axis, or if t is given (that, the new
+      times[num]); complex if x is, or is a spectrum.
 
     Raises ValueError for another domain, a window of another size, and numbers not positive.
 
@@ -185,9 +181,7 @@ def savgol_coeffs(window_length: int, polyorder: int, deriv: int = 0, delta: flo
       delta: the distance of samples.
       pos: the place in the window; its middle unless given.
       use: "conv": in the order for a convolution; "dot": for a product with the window.
-
-    Returns:
-      A vector of window_length elements of the default float.
+    Returns: A vector of window_length elements of the default float.
 
     Raises ValueError for sizes that do not fit, a place beyond the window and another `use`.
 
@@ -218,9 +212,7 @@ def savgol_filter(x: ArrayLike, window_length: int, polyorder: int, deriv: int =
       mode: "interp": the ends come from the first and last window's polynomial; or how x is
         continued: "mirror", "nearest", "wrap", "constant".
       cval: what "constant" continues with.
-
-    Returns:
-      An array like x.
+    Returns: An array like x.
 
     Raises ValueError for sizes that do not fit and another mode.
 

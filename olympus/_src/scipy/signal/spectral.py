@@ -45,9 +45,7 @@ def detrend(data: ArrayLike, axis: int = -1, type: str = "linear", bp: int | Seq
       type: "linear", or "constant": the mean.
       bp: places between which lines are fitted each by itself.
       overwrite_data: SciPy's, without effect.
-
-    Returns:
-      An array like `data`.
+    Returns: An array like `data`.
 
     Raises ValueError for another type and for places beyond the signal.
 
@@ -230,9 +228,7 @@ def stft(x: ArrayLike, fs: ArrayLike = 1.0, window: Window = "hann", nperseg: in
         or None, not at all.
       padded: fill up with zeros to a whole number of segments.
       scaling: "spectrum", or "psd", whose squares are a density.
-
-    Returns:
-      (frequencies[k], times[m], transforms), complex: the axis of time is last, that of
+    Returns: (frequencies[k], times[m], transforms), complex: the axis of time is last, that of
       frequencies in the place of `axis`.
 
     Raises ValueError for sizes that do not fit and names that are unknown.
@@ -276,10 +272,8 @@ def csd(x: ArrayLike, y: ArrayLike | None, fs: ArrayLike = 1.0, window: Window =
         positive ones'.
       scaling: "density", or "spectrum".
       average: over segments: "mean", or "median", divided by its bias.
-
-    Returns:
-      (frequencies[k], densities, with the frequencies in the place of `axis`), conj(X) Y: complex,
-      but real if y is None.
+    Returns: (frequencies[k], densities, with the frequencies in the place of `axis`), conj(X) Y:
+      complex, but real if y is None.
 
     Raises ValueError for sizes that do not fit and names that are unknown.
 
@@ -338,12 +332,9 @@ def welch(x: ArrayLike, fs: ArrayLike = 1.0, window: Window = "hann", nperseg: i
           average: str = "mean") -> tuple[Array, Array]:
     """The power spectral density of a signal, by Welch's method of averaging over segments.
 
-    Args:
-      fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average: as of
-        `csd`.
-
-    Returns:
-      (frequencies[k], densities, real, with the frequencies in the place of `axis`).
+    Args: fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average: as
+        of `csd`.
+    Returns: (frequencies[k], densities, real, with the frequencies in the place of `axis`).
 
     >>> f, p = olympus.scipy.signal.welch(onp.array([1., -1.] * 4), nperseg=4)
     >>> print((3 * p).round())
@@ -362,9 +353,7 @@ def periodogram(x: ArrayLike, fs: ArrayLike = 1.0, window: Window = "boxcar",
     Args:
       fs, window, detrend, return_onesided, scaling, axis: as of `csd`.
       nfft: the size of the transform: longer, the signal is filled up with zeros; shorter, cut.
-
-    Returns:
-      (frequencies[k], densities, real, with the frequencies in the place of `axis`).
+    Returns: (frequencies[k], densities, real, with the frequencies in the place of `axis`).
 
     >>> f, p = olympus.scipy.signal.periodogram(onp.array([1., -1., 1., -1.]))
     >>> print(p)
@@ -390,9 +379,7 @@ def coherence(x: ArrayLike, y: ArrayLike, fs: ArrayLike = 1.0, window: Window = 
     Args:
       x, y: signals of equal sizes along the axis; integers become floats.
       fs, window, nperseg, noverlap, nfft, detrend, axis: as of `csd`.
-
-    Returns:
-      (frequencies[k], numbers from 0 to 1, with the frequencies in the place of `axis`).
+    Returns: (frequencies[k], numbers from 0 to 1, with the frequencies in the place of `axis`).
 
     >>> x = onp.sin(onp.arange(32.))
     >>> f, c = olympus.scipy.signal.coherence(x, 2 * x, nperseg=8)
@@ -418,10 +405,8 @@ def spectrogram(x: ArrayLike, fs: ArrayLike = 1.0, window: Window = ("tukey", 0.
       fs, window, nperseg, nfft, detrend, return_onesided, scaling, axis: as of `csd`.
       noverlap: samples that neighbours share; an eighth of them unless given.
       mode: "psd". (SciPy's other modes are `stft` and its parts.)
-
-    Returns:
-      (frequencies[k], times[m], densities): the axis of time is last, the axis of frequencies in
-      the place of `axis`.
+    Returns: (frequencies[k], times[m], densities): the axis of time is last, the axis of
+      frequencies in the place of `axis`.
 
     Raises ValueError for another mode.
 
@@ -461,9 +446,7 @@ def istft(Zxx: ArrayLike, fs: ArrayLike = 1.0, window: Window = "hann", nperseg:
       boundary: whether half a segment was added at each end.
       time_axis, freq_axis: the axes of times and frequencies.
       scaling: "spectrum" or "psd", as it was given to `stft`.
-
-    Returns:
-      (times[n], the signal, its axis in the place of what remains of those two: last).
+    Returns: (times[n], the signal, its axis in the place of what remains of those two: last).
 
     Raises ValueError for sizes that do not fit and axes that agree.
 

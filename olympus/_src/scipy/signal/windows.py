@@ -205,8 +205,7 @@ def flattop(M: int, sym: bool = True) -> Array:
 def general_cosine(M: int, a: Sequence[float], sym: bool = True) -> Array:
     """A sum of cosines, Σ (-1)ᵏ a[k] cos(2πkj / (M-1)).
 
-    Args:
-      a: the amplitudes.
+    Args: a: the amplitudes.
 
     >>> print(olympus.scipy.signal.windows.general_cosine(3, [0.5, 0.5]))
     [0. 1. 0.]
@@ -218,8 +217,7 @@ def general_cosine(M: int, a: Sequence[float], sym: bool = True) -> Array:
 def general_hamming(M: int, alpha: float, sym: bool = True) -> Array:
     """A raised cosine, alpha - (1 - alpha) cos(2πj / (M-1)).
 
-    Args:
-      alpha: the mean.
+    Args: alpha: the mean.
 
     >>> print(olympus.scipy.signal.windows.general_hamming(3, 0.5))
     [0. 1. 0.]
@@ -232,8 +230,7 @@ def general_hamming(M: int, alpha: float, sym: bool = True) -> Array:
 def gaussian(M: int, std: float, sym: bool = True) -> Array:
     """The bell curve of a standard deviation of `std` samples.
 
-    Args:
-      std: the standard deviation.
+    Args: std: the standard deviation.
 
     >>> print(olympus.scipy.signal.windows.gaussian(3, 1.0).round(2))
     [0.61 1.   0.61]
@@ -284,8 +281,7 @@ def exponential(M: int, center: float | None = None, tau: float = 1.0, sym: bool
 def tukey(M: int, alpha: float = 0.5, sym: bool = True) -> Array:
     """Ones with ends that fall as half a raised cosine.
 
-    Args:
-      alpha: which part of it is tapered: 0 is a rectangle, 1 the window of von Hann.
+    Args: alpha: which part of it is tapered: 0 is a rectangle, 1 the window of von Hann.
 
     >>> print(olympus.scipy.signal.windows.tukey(5))
     [0. 1. 1. 1. 0.]
@@ -369,9 +365,7 @@ def get_window(window: str | tuple[Any, ...] | float, Nx: int, fftbins: bool = T
         ("gaussian", 3.0); or a number, Kaiser's beta.
       Nx: the number of weights.
       fftbins: a periodic window, as spectra want it; else a symmetric one.
-
-    Returns:
-      float[Nx].
+    Returns: float[Nx].
 
     Raises ValueError for an unknown name and missing parameters.
 

@@ -171,15 +171,15 @@ def _upwards(step: Any, n: Array, x: Array, active: Array, first: Array, second:
 
 def _miller(i: Array, state: Sequence[Array], constants: Sequence[Array]
             ) -> tuple[Array, tuple[Array, Array, Array, Array]]:
-    (above, here, total, found), (n, x, top) = state, constants
+    (above, here, total, at_n), (n, x, top) = state, constants
     k = top - i
     below = 2.0 * k / x * here - above
-    found = where(k == n, here, found)
+    at_n = where(k == n, here, at_n)
     even = k - 2.0 * floor(0.5 * k) == 0.0
     total = total + where(even, 2.0 * here, 0.0)
     huge = by_format(x, 2.0 ** 300, 2.0 ** 60)
     scale = where(absolute(below) > huge, 1.0 / huge, 1.0)
-    return k > 1.0, (here * scale, below * scale, total * scale, found * scale)
+    return k > 1.0, (here * scale, below * scale, total * scale, at_n * scale)
 
 
 def _jn(tol: float, n: Array, x: Array) -> Array:
@@ -195,9 +195,9 @@ def _jn(tol: float, n: Array, x: Array) -> Array:
     down = legal & ~up & ~tiny
     top = 2.0 * floor(0.5 * (m + 20.0 + sqrt(160.0 * m)))
     zero, least = z * 0.0, by_format(x, 1e-290, 1e-30)
-    _, last, total, found = iterate(
+    _, last, total, at_n = iterate(
         _miller, down, (zero, zero + least, zero, zero), (m, inside(down, z, 1.0), top), 200_000)
-    low = found / (total + last)
+    low = at_n / (total + last)
     first = exp(m * log_half(z) - gammaln_above(m + 1.0))
     value = where(up, high, where(tiny, first, low))
     value = where(size == 0.0, where(order == 0.0, 1.0, 0.0), value)
@@ -307,9 +307,7 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
       z: real floats, any shape.
       v: the largest order, an int >= 0.
       n_iter: an int, for JAX's sake: as many steps as needed are made.
-
-    Returns:
-      An array [v+1, *z.shape] of the dtype of z.
+    Returns: An array [v+1, *z.shape] of the dtype of z.
 
     >>> print(special.bessel_jn(onp.array([0.]), v=2))
     [[1.]
@@ -353,8 +351,7 @@ def j1(x: ArrayLike) -> Array:
 def y0(x: ArrayLike) -> Array:
     """The Bessel function of the second kind of order 0.
 
-    Returns:
-      An array of the shape of x: -inf at 0, NaN below.
+    Returns: An array of the shape of x: -inf at 0, NaN below.
 
     >>> print(f"{special.y0(1.0):.5f}")
     0.08826
@@ -377,8 +374,7 @@ def y1(x: ArrayLike) -> Array:
 def k0(x: ArrayLike) -> Array:
     """The modified Bessel function of the second kind of order 0.
 
-    Returns:
-      An array of the shape of x: inf at 0, NaN below.
+    Returns: An array of the shape of x: inf at 0, NaN below.
 
     >>> print(f"{special.k0(1.0):.5f}")
     0.42102
@@ -423,12 +419,9 @@ def k1e(x: ArrayLike) -> Array:
 def jn(n: ArrayLike, x: ArrayLike) -> Array:
     """The Bessel function of the first kind of whole order.
 
-    Args:
-      x: real numbers of a shape that broadcasts; integers become floats.
-
-    Returns:
-      An array of the broadcast shape; NaN for orders that are not whole (SciPy's `jn` takes real
-      ones, as its `jv`).
+    Args: x: real numbers of a shape that broadcasts; integers become floats.
+    Returns: An array of the broadcast shape; NaN for orders that are not whole (SciPy's `jn` takes
+      real ones, as its `jv`).
 
     >>> print(f"{special.jn(3, 2.0):.5f}")
     0.12894
@@ -440,11 +433,8 @@ def jn(n: ArrayLike, x: ArrayLike) -> Array:
 def yn(n: ArrayLike, x: ArrayLike) -> Array:
     """The Bessel function of the second kind of whole order.
 
-    Args:
-      x: real numbers of a shape that broadcasts; integers become floats.
-
-    Returns:
-      An array of the broadcast shape: -inf at 0, NaN below.
+    Args: x: real numbers of a shape that broadcasts; integers become floats.
+    Returns: An array of the broadcast shape: -inf at 0, NaN below.
 
     >>> print(f"{special.yn(3, 2.0):.5f}")
     -1.12778
@@ -456,11 +446,8 @@ def yn(n: ArrayLike, x: ArrayLike) -> Array:
 def kn(n: ArrayLike, x: ArrayLike) -> Array:
     """The modified Bessel function of the second kind of whole order.
 
-    Args:
-      x: real numbers of a shape that broadcasts; integers become floats.
-
-    Returns:
-      An array of the broadcast shape: inf at 0, NaN below.
+    Args: x: real numbers of a shape that broadcasts; integers become floats.
+    Returns: An array of the broadcast shape: inf at 0, NaN below.
 
     >>> print(f"{special.kn(3, 2.0):.5f}")
     0.64739

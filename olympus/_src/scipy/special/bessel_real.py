@@ -547,8 +547,7 @@ airy_p = Special("airy", _airy, nowhere, _airy_tangent)
 def jv(v: ArrayLike, z: ArrayLike) -> Array:
     """The Bessel function of the first kind of real order.
 
-    Returns:
-      An array of the broadcast shape; NaN below 0 for orders that are not whole. Near its
+    Returns: An array of the broadcast shape; NaN below 0 for orders that are not whole. Near its
       zeros the error is in proportion to the amplitude.
 
     >>> print(f"{special.jv(0.5, 2.0):.5f}")
@@ -561,9 +560,8 @@ def jv(v: ArrayLike, z: ArrayLike) -> Array:
 def yv(v: ArrayLike, z: ArrayLike) -> Array:
     """The Bessel function of the second kind of real order.
 
-    Returns:
-      An array of the broadcast shape: infinite at 0, NaN below. Near its zeros the error is in
-      proportion to the amplitude.
+    Returns: An array of the broadcast shape: infinite at 0, NaN below. Near its zeros the error is
+      in proportion to the amplitude.
 
     >>> print(f"{special.yv(0.5, 2.0):.5f}")
     0.23479
@@ -575,8 +573,7 @@ def yv(v: ArrayLike, z: ArrayLike) -> Array:
 def iv(v: ArrayLike, z: ArrayLike) -> Array:
     """The modified Bessel function of the first kind of real order.
 
-    Returns:
-      An array of the broadcast shape; NaN below 0 for orders that are not whole.
+    Returns: An array of the broadcast shape; NaN below 0 for orders that are not whole.
 
     >>> print(f"{special.iv(0.5, 2.0):.5f}")
     2.04624
@@ -599,8 +596,7 @@ def ive(v: ArrayLike, z: ArrayLike) -> Array:
 def kv(v: ArrayLike, z: ArrayLike) -> Array:
     """The modified Bessel function of the second kind of real order, as in Matérn kernels.
 
-    Returns:
-      An array of the broadcast shape: inf at 0, NaN below. Derivatives in the order, by
+    Returns: An array of the broadcast shape: inf at 0, NaN below. Derivatives in the order, by
       interpolation, have 12 digits, the second ones 10.
 
     >>> print(f"{special.kv(0.5, 2.0):.5f}")
@@ -624,12 +620,9 @@ def kve(v: ArrayLike, z: ArrayLike) -> Array:
 def airy(z: ArrayLike) -> tuple[Array, Array, Array, Array]:
     """Airy's functions and their derivatives: the solutions of y'' = z y.
 
-    Args:
-      z: real numbers; integers become floats.
-
-    Returns:
-      (Ai, Ai', Bi, Bi'), arrays of the shape of z. Below 0 near their zeros the error is relative
-      to the amplitude.
+    Args: z: real numbers; integers become floats.
+    Returns: (Ai, Ai', Bi, Bi'), arrays of the shape of z. Below 0 near their zeros the error is
+      relative to the amplitude.
 
     >>> print(*(f"{y:.5f}" for y in special.airy(1.0)))
     0.13529 -0.15915 1.20742 0.93244

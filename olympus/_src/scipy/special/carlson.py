@@ -83,8 +83,7 @@ def _incomplete(name: str, phi: ArrayLike, m: ArrayLike) -> tuple[Array, ...]:
 def elliprf(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> Array:
     """Carlson's symmetric integral R_F: half the integral of 1 / sqrt((t+x) (t+y) (t+z)) from 0 on.
 
-    Args:
-      x, y, z: real numbers >= 0, shapes that broadcast; integers become floats.
+    Args: x, y, z: real numbers >= 0, shapes that broadcast; integers become floats.
 
     Returns:
       An array of the broadcast shape: inf where two of them are 0, NaN where one is negative.
@@ -108,9 +107,7 @@ def elliprc(x: ArrayLike, y: ArrayLike) -> Array:
     Args:
       x: real numbers >= 0; integers become floats.
       y: real numbers other than 0, of a shape that broadcasts.
-
-    Returns:
-      An array of the broadcast shape; NaN for y = 0, where the sides differ, and for x < 0.
+    Returns: An array of the broadcast shape; NaN for y = 0, where the sides differ, and for x < 0.
 
     >>> print(f"{special.elliprc(0.0, 0.25):.5f}")
     3.14159
@@ -133,9 +130,7 @@ def elliprd(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> Array:
     Args:
       x, y: real numbers >= 0, at most one of them 0; integers become floats.
       z: real numbers > 0; all shapes broadcast.
-
-    Returns:
-      An array of the broadcast shape: inf where x + y or z is 0, NaN where one is negative.
+    Returns: An array of the broadcast shape: inf where x + y or z is 0, NaN where one is negative.
 
     >>> print(f"{special.elliprd(1.0, 2.0, 3.0):.5f}")
     0.29046
@@ -155,10 +150,8 @@ def ellipkinc(phi: ArrayLike, m: ArrayLike) -> Array:
     Args:
       phi: upper ends of the integral from 0, in radians, real; integers become floats.
       m: parameters, m = k², of a shape that broadcasts.
-
-    Returns:
-      An array of the broadcast shape; NaN where the integrand is not real up to phi (SciPy's is for
-      every m > 1).
+    Returns: An array of the broadcast shape; NaN where the integrand is not real up to phi (SciPy's
+      is for every m > 1).
 
     >>> print(f"{special.ellipkinc(1.0, 0.5):.5f}")
     1.08322
@@ -191,10 +184,8 @@ def ellipj(u: ArrayLike, m: ArrayLike) -> tuple[Array, Array, Array, Array]:
     Args:
       u: real numbers; integers become floats.
       m: parameters from 0 to 1, of a shape that broadcasts.
-
-    Returns:
-      (sn, cn, dn, ph), arrays of the broadcast shape: ph is the amplitude: u is `ellipkinc` of it.
-      NaN for other parameters.
+    Returns: (sn, cn, dn, ph), arrays of the broadcast shape: ph is the amplitude: u is `ellipkinc`
+      of it. NaN for other parameters.
 
     >>> print(*(f"{y:.5f}" for y in special.ellipj(1.0, 0.5)))
     0.80300 0.59598 0.82316 0.93232

@@ -123,11 +123,8 @@ binom_p = Special(
 def poch(z: ArrayLike, m: ArrayLike) -> Array:
     """Pochhammer's symbol (z)ₘ = Γ(z + m) / Γ(z), the product z (z+1) ... (z+m-1) for whole m.
 
-    Args:
-      z, m: real numbers of shapes that broadcast; integers become floats.
-
-    Returns:
-      An array of the broadcast shape; whole m up to 24 are multiplied out, whatever z is.
+    Args: z, m: real numbers of shapes that broadcast; integers become floats.
+    Returns: An array of the broadcast shape; whole m up to 24 are multiplied out, whatever z is.
 
     >>> print(special.poch(2.0, 3.0), special.poch(-2.0, 3.0))
     24.0 0.0
@@ -139,11 +136,8 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
 def binom(x: ArrayLike, y: ArrayLike) -> Array:
     """The binomial coefficient of real numbers, Γ(x+1) / (Γ(y+1) Γ(x-y+1)).
 
-    Args:
-      x, y: real numbers of shapes that broadcast; integers become floats.
-
-    Returns:
-      An array of the broadcast shape, exact for whole results below 2**50; NaN where x is a
+    Args: x, y: real numbers of shapes that broadcast; integers become floats.
+    Returns: An array of the broadcast shape, exact for whole results below 2**50; NaN where x is a
       negative integer, a pole.
 
     >>> print(special.binom(5.0, 2.0), special.binom(2.5, 1.0))
@@ -159,9 +153,7 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
     Args:
       N, k: real numbers of shapes that broadcast; integers become floats.
       repetition: whether a thing may be chosen more than once.
-
-    Returns:
-      An array of floats, 0 where k > N (without repetition), or either is negative.
+    Returns: An array of floats, 0 where k > N (without repetition), or either is negative.
 
     >>> print(special.comb(5, 2), special.comb(5, 2, repetition=True))
     10.0 15.0
@@ -182,11 +174,8 @@ def _choose(n: Array, k: Array, legal: Array) -> Array:
 def perm(N: ArrayLike, k: ArrayLike) -> Array:
     """The number of ways to arrange k of N things, N (N-1) ... (N-k+1).
 
-    Args:
-      N, k: real numbers of shapes that broadcast; integers become floats.
-
-    Returns:
-      An array of floats, 0 where k > N, or either is negative.
+    Args: N, k: real numbers of shapes that broadcast; integers become floats.
+    Returns: An array of floats, 0 where k > N, or either is negative.
 
     >>> print(special.perm(5, 2))
     20.0
@@ -204,9 +193,7 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
     Args:
       n: real numbers; integers become floats.
       exact: only False: no dtype holds 21!, and Python's `math.factorial` has all digits.
-
-    Returns:
-      An array of floats of the shape of n, 0 for n < 0.
+    Returns: An array of floats of the shape of n, 0 for n < 0.
 
     >>> print(special.factorial(5), special.factorial(-1))
     120.0 0.0
@@ -226,9 +213,7 @@ def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
     Args:
       a: real numbers > (d - 1) / 2; integers become floats.
       d: a positive int.
-
-    Returns:
-      d (d-1)/4 ln π + Σ ln Γ(a - j/2) over j < d, an array of the shape of a.
+    Returns: d (d-1)/4 ln π + Σ ln Γ(a - j/2) over j < d, an array of the shape of a.
 
     >>> print(f"{special.multigammaln(3.0, 2):.4f}")
     1.5502
@@ -248,11 +233,8 @@ _LAST_FINITE = 258      # of the Bernoulli numbers, as floats: even indices go o
 def bernoulli(n: int) -> Array:
     """The Bernoulli numbers B₀ ... Bₙ, with B₁ = -1/2.
 
-    Args:
-      n: the last index, an int >= 0.
-
-    Returns:
-      An array [n+1] of the default float, of exact fractions rounded; ±inf beyond its range.
+    Args: n: the last index, an int >= 0.
+    Returns: An array [n+1] of the default float, of exact fractions rounded; ±inf beyond its range.
 
     >>> print(special.bernoulli(2))
     [ 1.         -0.5         0.16666667]
@@ -307,9 +289,7 @@ def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
     Args:
       x: the exponents, real; integers become floats.
       q: real numbers of a shape that broadcasts; None is 1, and then x < 1 is legal, too.
-
-    Returns:
-      The sum of (q + n)**-x over n = 0, 1, ..., or its continuation; inf at x = 1.
+    Returns: The sum of (q + n)**-x over n = 0, 1, ..., or its continuation; inf at x = 1.
 
     >>> print(f"{special.zeta(2.0, 1.0):.5f} {special.zeta(-1.0):.5f}")      # π²/6, -1/12
     1.64493 -0.08333
@@ -328,11 +308,8 @@ def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
 def zetac(x: ArrayLike) -> Array:
     """ζ(x) - 1 of Riemann's zeta function, without cancellation for large x.
 
-    Args:
-      x: real numbers; integers become floats.
-
-    Returns:
-      An array of the shape of x.
+    Args: x: real numbers; integers become floats.
+    Returns: An array of the shape of x.
 
     >>> print(f"{special.zetac(60.0):.5e}")
     8.67362e-19

@@ -29,8 +29,7 @@ from .inverses import beta_logit, gammainccinv_p
 def chdtr(v: ArrayLike, x: ArrayLike) -> Array:
     """The distribution function of χ² with v degrees of freedom.
 
-    Returns:
-      Probabilities of the broadcast shape.
+    Returns: Probabilities of the broadcast shape.
 
     >>> print(f"{special.chdtr(2.0, 2.0):.5f}")
     0.63212
@@ -43,8 +42,7 @@ def chdtr(v: ArrayLike, x: ArrayLike) -> Array:
 def chdtrc(v: ArrayLike, x: ArrayLike) -> Array:
     """The survival function of χ² with v degrees of freedom.
 
-    Returns:
-      Probabilities of the broadcast shape, small ones too.
+    Returns: Probabilities of the broadcast shape, small ones too.
 
     >>> print(f"{special.chdtrc(2.0, 2.0):.5f}")
     0.36788
@@ -57,11 +55,8 @@ def chdtrc(v: ArrayLike, x: ArrayLike) -> Array:
 def chdtri(v: ArrayLike, p: ArrayLike) -> Array:
     """The x with chdtrc(v, x) = p.
 
-    Args:
-      v: degrees of freedom, real, > 0.
-
-    Returns:
-      An array of the broadcast shape. Differentiable in both.
+    Args: v: degrees of freedom, real, > 0.
+    Returns: An array of the broadcast shape. Differentiable in both.
 
     >>> print(f"{special.chdtri(1.0, 0.05):.4f}")
     3.8415
@@ -74,8 +69,7 @@ def chdtri(v: ArrayLike, p: ArrayLike) -> Array:
 def gdtr(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """The distribution function of the gamma distribution of rate a and shape b.
 
-    Returns:
-      Probabilities of the broadcast shape.
+    Returns: Probabilities of the broadcast shape.
 
     >>> print(f"{special.gdtr(1.0, 1.0, 1.0):.5f}")
     0.63212
@@ -88,8 +82,7 @@ def gdtr(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
 def gdtrc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """The survival function of the gamma distribution of rate a and shape b.
 
-    Returns:
-      Probabilities of the broadcast shape, small ones too.
+    Returns: Probabilities of the broadcast shape, small ones too.
 
     >>> print(f"{special.gdtrc(1.0, 1.0, 1.0):.5f}")
     0.36788
@@ -137,8 +130,7 @@ def _fisher_tangent(t: Array, i: int, n: object, d: Array, x: Array) -> Array:
 def fdtr(dfn: ArrayLike, dfd: ArrayLike, x: ArrayLike) -> Array:
     """The distribution function of Fisher's F.
 
-    Returns:
-      Probabilities of the broadcast shape, NaN for x < 0.
+    Returns: Probabilities of the broadcast shape, NaN for x < 0.
 
     >>> print(f"{special.fdtr(2.0, 4.0, 1.0):.5f}")
     0.55556
@@ -150,8 +142,7 @@ def fdtr(dfn: ArrayLike, dfd: ArrayLike, x: ArrayLike) -> Array:
 def fdtrc(dfn: ArrayLike, dfd: ArrayLike, x: ArrayLike) -> Array:
     """The survival function of Fisher's F.
 
-    Returns:
-      Probabilities of the broadcast shape, small ones too; NaN for x < 0.
+    Returns: Probabilities of the broadcast shape, small ones too; NaN for x < 0.
 
     >>> print(f"{special.fdtrc(2.0, 4.0, 1.0):.5f}")
     0.44444
@@ -164,11 +155,8 @@ def fdtrc(dfn: ArrayLike, dfd: ArrayLike, x: ArrayLike) -> Array:
 def fdtri(dfn: ArrayLike, dfd: ArrayLike, p: ArrayLike) -> Array:
     """The x with fdtr(dfn, dfd, x) = p.
 
-    Args:
-      p: probabilities, real; all shapes broadcast.
-
-    Returns:
-      An array of the broadcast shape. Differentiable in all three.
+    Args: p: probabilities, real; all shapes broadcast.
+    Returns: An array of the broadcast shape. Differentiable in all three.
 
     >>> print(f"{special.fdtri(2.0, 4.0, 0.95):.4f}")
     6.9443
@@ -180,8 +168,7 @@ def fdtri(dfn: ArrayLike, dfd: ArrayLike, p: ArrayLike) -> Array:
 def pdtr(k: ArrayLike, m: ArrayLike) -> Array:
     """The distribution function of Poisson's distribution: at most k events, of the mean number m.
 
-    Returns:
-      Probabilities of the broadcast shape, NaN for k < 0.
+    Returns: Probabilities of the broadcast shape, NaN for k < 0.
 
     >>> print(f"{special.pdtr(1.0, 1.0):.5f}")
     0.73576
@@ -194,8 +181,7 @@ def pdtr(k: ArrayLike, m: ArrayLike) -> Array:
 def pdtrc(k: ArrayLike, m: ArrayLike) -> Array:
     """The survival function of Poisson's distribution: more than k events, of the mean number m.
 
-    Returns:
-      Probabilities of the broadcast shape, small ones too; NaN for k < 0.
+    Returns: Probabilities of the broadcast shape, small ones too; NaN for k < 0.
 
     >>> print(f"{special.pdtrc(1.0, 1.0):.5f}")
     0.26424
@@ -347,11 +333,8 @@ stdtrit_p = Special("stdtrit", _stdtrit,
 def stdtr(df: ArrayLike, t: ArrayLike) -> Array:
     """The distribution function of Student's t.
 
-    Args:
-      t: real numbers of a shape that broadcasts.
-
-    Returns:
-      Probabilities of the broadcast shape, small ones too. Differentiable in both.
+    Args: t: real numbers of a shape that broadcasts.
+    Returns: Probabilities of the broadcast shape, small ones too. Differentiable in both.
 
     >>> print(special.stdtr(1.0, 0.0), f"{special.stdtr(1.0, 1.0):.5f}")
     0.5 0.75000
@@ -408,11 +391,8 @@ kolmogorov_p = Special("kolmogorov", _kolmogorov, lambda t, p, y: t * _kolmogoro
 def kolmogorov(y: ArrayLike) -> Array:
     """The survival function of Kolmogorov's distribution, the limit of √n times his statistic.
 
-    Args:
-      y: real numbers; integers become floats.
-
-    Returns:
-      Probabilities of the shape of y: 1 for y <= 0.
+    Args: y: real numbers; integers become floats.
+    Returns: Probabilities of the shape of y: 1 for y <= 0.
 
     >>> print(f"{special.kolmogorov(1.0):.5f}")
     0.27000

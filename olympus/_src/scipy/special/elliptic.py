@@ -86,11 +86,8 @@ ellipkm1_p = Special("ellipkm1", _ellipkm1, lambda t, k, p: -t * _k_slope(1.0 - 
 def ellipk(m: ArrayLike) -> Array:
     """The complete elliptic integral of the first kind, K(m), of the parameter m = k².
 
-    Args:
-      m: real numbers <= 1; integers become floats.
-
-    Returns:
-      An array of the shape of m: inf at 1, NaN above. Near 1 `ellipkm1` keeps more digits.
+    Args: m: real numbers <= 1; integers become floats.
+    Returns: An array of the shape of m: inf at 1, NaN above. Near 1 `ellipkm1` keeps more digits.
 
     >>> print(f"{special.ellipk(0.5):.4f}")
     1.8541
@@ -102,11 +99,8 @@ def ellipk(m: ArrayLike) -> Array:
 def ellipkm1(p: ArrayLike) -> Array:
     """K(1 - p), the complete elliptic integral of the first kind around m = 1.
 
-    Args:
-      p: real numbers >= 0; integers become floats.
-
-    Returns:
-      An array of the shape of p: inf at 0, NaN below.
+    Args: p: real numbers >= 0; integers become floats.
+    Returns: An array of the shape of p: inf at 0, NaN below.
 
     >>> print(f"{special.ellipkm1(1e-20):.4f}")
     24.4121
@@ -118,11 +112,8 @@ def ellipkm1(p: ArrayLike) -> Array:
 def ellipe(m: ArrayLike) -> Array:
     """The complete elliptic integral of the second kind, E(m), of the parameter m = k².
 
-    Args:
-      m: real numbers <= 1; integers become floats.
-
-    Returns:
-      An array of the shape of m: 1 at 1, NaN above.
+    Args: m: real numbers <= 1; integers become floats.
+    Returns: An array of the shape of m: 1 at 1, NaN above.
 
     >>> print(f"{special.ellipe(0.5):.4f}")
     1.3506

@@ -52,12 +52,9 @@ xlog1py_p = Special("xlog1py", _xlog1py, lambda t, z, x, y: t * log1p(y),
 def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
     """x log(y), which is 0 where x is 0, whatever y is.
 
-    Args:
-      x, y: numbers of any dtype and shapes that broadcast; integers become floats.
-
-    Returns:
-      An array of the broadcast shape and promoted inexact dtype; NaN if y is NaN. The derivative in
-      y is x / y, and 0 where both are 0.
+    Args: x, y: numbers of any dtype and shapes that broadcast; integers become floats.
+    Returns: An array of the broadcast shape and promoted inexact dtype; NaN if y is NaN. The
+      derivative in y is x / y, and 0 where both are 0.
 
     >>> print(special.xlogy(0.0, 0.0), special.xlogy(2.0, 1.0))
     0.0 0.0
@@ -69,11 +66,8 @@ def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
 def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
     """x log(1 + y), accurate for small y, and 0 where x is 0, whatever y is.
 
-    Args:
-      x, y: numbers of any dtype and shapes that broadcast; integers become floats.
-
-    Returns:
-      An array of the broadcast shape and promoted inexact dtype; NaN if y is NaN.
+    Args: x, y: numbers of any dtype and shapes that broadcast; integers become floats.
+    Returns: An array of the broadcast shape and promoted inexact dtype; NaN if y is NaN.
 
     >>> print(special.xlog1py(0.0, -1.0), special.xlog1py(1.0, 1e-10))
     0.0 1e-10
@@ -137,11 +131,8 @@ kl_div_p = Special("kl_div", _kl_div,
 def entr(x: ArrayLike) -> Array:
     """-x log(x), the entropy of one outcome: 0 at 0, -inf below.
 
-    Args:
-      x: real numbers; integers become floats.
-
-    Returns:
-      An array of the shape of x. The derivative at 0 is inf, and 0 below.
+    Args: x: real numbers; integers become floats.
+    Returns: An array of the shape of x. The derivative at 0 is inf, and 0 below.
 
     >>> print(special.entr(onp.array([0., 0.5, -1.])))
     [0.        0.3465736      -inf]
@@ -153,12 +144,9 @@ def entr(x: ArrayLike) -> Array:
 def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     """p log(p / q), a term of the relative entropy, without loss where p is near q.
 
-    Args:
-      p, q: real numbers of shapes that broadcast; integers become floats.
-
-    Returns:
-      An array of the broadcast shape: 0 where p = 0 and q >= 0, inf where either is negative, or
-      q = 0 < p.
+    Args: p, q: real numbers of shapes that broadcast; integers become floats.
+    Returns: An array of the broadcast shape: 0 where p = 0 and q >= 0, inf where either is
+      negative, or q = 0 < p.
 
     >>> print(special.rel_entr(0.0, 1.0), special.rel_entr(1.0, 0.0))
     0.0 inf
@@ -170,12 +158,9 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
 def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     """p log(p / q) - p + q: never negative, convex in both, without loss where p is near q.
 
-    Args:
-      p, q: real numbers of shapes that broadcast; integers become floats.
-
-    Returns:
-      An array of the broadcast shape: q where p = 0 and q >= 0, inf where either is negative, or
-      q = 0 < p.
+    Args: p, q: real numbers of shapes that broadcast; integers become floats.
+    Returns: An array of the broadcast shape: q where p = 0 and q >= 0, inf where either is
+      negative, or q = 0 < p.
 
     >>> print(special.kl_div(0.0, 1.0), special.kl_div(2.0, 2.0))
     1.0 0.0
@@ -201,11 +186,8 @@ logit_p = Special("logit", _logit, lambda t, y, x: t / (x * (1.0 - x)), kinds=IN
 def logit(x: ArrayLike) -> Array:
     """log(x / (1 - x)), the inverse of `expit`, without loss near 1/2.
 
-    Args:
-      x: numbers, real ones in [0, 1]; integers become floats.
-
-    Returns:
-      An array of the shape of x: -inf at 0, inf at 1, NaN outside.
+    Args: x: numbers, real ones in [0, 1]; integers become floats.
+    Returns: An array of the shape of x: -inf at 0, inf at 1, NaN outside.
 
     >>> print(special.logit(onp.array([0., 0.5, 1.])))
     [-inf   0.  inf]
@@ -217,11 +199,8 @@ def logit(x: ArrayLike) -> Array:
 def expit(x: ArrayLike) -> Array:
     """1 / (1 + exp(-x)), the logistic function, without overflow.
 
-    Args:
-      x: numbers; integers become floats.
-
-    Returns:
-      An array of the shape of x.
+    Args: x: numbers; integers become floats.
+    Returns: An array of the shape of x.
 
     >>> print(special.expit(0.0), special.expit(-1000.0))
     0.5 0.0
@@ -247,9 +226,7 @@ def softmax(x: ArrayLike, /, *, axis: Axis = None) -> Array:
     Args:
       x: array; integers become floats.
       axis: axis or axes to normalise over; None is all.
-
-    Returns:
-      An array of the shape of x. `nn.softmax` is the same with another default.
+    Returns: An array of the shape of x. `nn.softmax` is the same with another default.
 
     >>> print(special.softmax(onp.array([1., 1.])))
     [0.5 0.5]
@@ -262,8 +239,7 @@ def softmax(x: ArrayLike, /, *, axis: Axis = None) -> Array:
 def log_softmax(x: ArrayLike, /, *, axis: Axis = None) -> Array:
     """log(softmax(x)), without loss where softmax is small.
 
-    Returns:
-      An array of the shape of x. `nn.log_softmax` is the same with another default.
+    Returns: An array of the shape of x. `nn.log_softmax` is the same with another default.
 
     >>> print(special.log_softmax(onp.array([0., 200.])))
     [-200.    0.]
@@ -303,11 +279,8 @@ exprel_p = Special("exprel", _exprel,
 def exprel(x: ArrayLike) -> Array:
     """(exp(x) - 1) / x, which is 1 at 0.
 
-    Args:
-      x: real numbers; integers become floats.
-
-    Returns:
-      An array of the shape of x.
+    Args: x: real numbers; integers become floats.
+    Returns: An array of the shape of x.
 
     >>> print(special.exprel(0.0), special.exprel(-float("inf")))
     1.0 0.0
@@ -357,9 +330,7 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
     Args:
       x: real numbers >= 0, NaN below.
       lmbda: λ, real, of a shape that broadcasts.
-
-    Returns:
-      An array of the broadcast shape, accurate for all λ near 0, its derivatives too.
+    Returns: An array of the broadcast shape, accurate for all λ near 0, its derivatives too.
 
     >>> print(special.boxcox(3.0, 2.0), special.boxcox(1.0, 0.0))
     4.0 0.0
@@ -385,8 +356,7 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
 def inv_boxcox(y: ArrayLike, lmbda: ArrayLike) -> Array:
     """The inverse of `boxcox`: (λ y + 1)**(1/λ), or exp(y) at λ = 0.
 
-    Args:
-      y, lmbda: real numbers of shapes that broadcast.
+    Args: y, lmbda: real numbers of shapes that broadcast.
 
     >>> print(special.inv_boxcox(4.0, 2.0), special.inv_boxcox(0.0, 0.0))
     3.0 1.0
@@ -398,8 +368,7 @@ def inv_boxcox(y: ArrayLike, lmbda: ArrayLike) -> Array:
 def inv_boxcox1p(y: ArrayLike, lmbda: ArrayLike) -> Array:
     """The inverse of `boxcox1p`: `inv_boxcox` minus 1, accurate for small y.
 
-    Args:
-      y, lmbda: real numbers of shapes that broadcast.
+    Args: y, lmbda: real numbers of shapes that broadcast.
 
     >>> print(special.inv_boxcox1p(4.0, 2.0), special.inv_boxcox1p(1e-12, 0.0))
     2.0 1e-12

@@ -487,11 +487,8 @@ def _loggamma_complex(z: Array) -> Array:
 def gamma(x: ArrayLike) -> Array:
     """The gamma function, Γ(n + 1) = n!.
 
-    Args:
-      x: real or complex numbers; integers become floats.
-
-    Returns:
-      An array of the shape of x: ±inf at ±0, NaN at the negative integers and -inf.
+    Args: x: real or complex numbers; integers become floats.
+    Returns: An array of the shape of x: ±inf at ±0, NaN at the negative integers and -inf.
 
     >>> print(special.gamma(5.0), f"{special.gamma(0.5):.5f}")
     24.0 1.77245
@@ -507,11 +504,8 @@ def gamma(x: ArrayLike) -> Array:
 def loggamma(x: ArrayLike) -> Array:
     """The logarithm of Γ, continued from x > 0 to the complex plane cut along x < 0.
 
-    Args:
-      x: real or complex numbers; integers become floats.
-
-    Returns:
-      An array of the shape of x: inf at 0, NaN of negative real numbers, whose logarithm is
+    Args: x: real or complex numbers; integers become floats.
+    Returns: An array of the shape of x: inf at 0, NaN of negative real numbers, whose logarithm is
       complex.
 
     >>> print(f"{special.loggamma(5.0):.4f} {special.loggamma(-1.5 + 0j):.4f}")
@@ -525,11 +519,8 @@ def loggamma(x: ArrayLike) -> Array:
 def rgamma(z: ArrayLike) -> Array:
     """1 / Γ(z), which is 0 at the poles of Γ.
 
-    Args:
-      z: real numbers; integers become floats. SciPy takes complex ones, too.
-
-    Returns:
-      An array of the shape of z.
+    Args: z: real numbers; integers become floats. SciPy takes complex ones, too.
+    Returns: An array of the shape of z.
 
     >>> print(special.rgamma(-1.0), special.rgamma(3.0))
     0.0 0.5
@@ -541,8 +532,7 @@ def rgamma(z: ArrayLike) -> Array:
 def gammaln(x: ArrayLike) -> Array:
     """The logarithm of |Γ(x)|, with full relative precision at its zeros 1 and 2, too.
 
-    Returns:
-      An array of the shape of x: inf at 0 and the negative integers. `lax.lgamma` is XLA's.
+    Returns: An array of the shape of x: inf at 0 and the negative integers. `lax.lgamma` is XLA's.
 
     >>> print(f"{special.gammaln(5.0):.4f}", special.gammaln(1.0))
     3.1781 0.0
@@ -554,8 +544,7 @@ def gammaln(x: ArrayLike) -> Array:
 def gammasgn(x: ArrayLike) -> Array:
     """The sign of Γ(x).
 
-    Returns:
-      ±1 in an array of the shape of x; NaN at the negative integers, and the sign of a zero.
+    Returns: ±1 in an array of the shape of x; NaN at the negative integers, and the sign of a zero.
 
     >>> print(special.gammasgn(2.5), special.gammasgn(-0.5))
     1.0 -1.0
@@ -567,8 +556,7 @@ def gammasgn(x: ArrayLike) -> Array:
 def digamma(x: ArrayLike) -> Array:
     """ψ(x), the derivative of `gammaln(x)`, with full relative precision at its zero 1.46, too.
 
-    Returns:
-      An array of the shape of x: NaN at the negative integers, and -inf at 0.
+    Returns: An array of the shape of x: NaN at the negative integers, and -inf at 0.
 
     >>> print(f"{special.digamma(1.0):.5f}")       # minus Euler's constant
     -0.57722
@@ -582,10 +570,8 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     Args:
       n: whole numbers >= 0.
       x: real numbers of a shape that broadcasts; integers become floats.
-
-    Returns:
-      An array of the broadcast shape. The derivative in n is NaN. Where n is a Python int, x < 0
-      goes by the reflection formula; of an array n the digits fade there.
+    Returns: An array of the broadcast shape. The derivative in n is NaN. Where n is a Python int, x
+      < 0 goes by the reflection formula; of an array n the digits fade there.
 
     >>> print(f"{special.polygamma(1, 1.0):.5f}")       # π²/6
     1.64493
@@ -599,8 +585,7 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
 def beta(a: ArrayLike, b: ArrayLike) -> Array:
     """The beta function, Γ(a) Γ(b) / Γ(a + b).
 
-    Returns:
-      An array of the broadcast shape.
+    Returns: An array of the broadcast shape.
 
     >>> print(f"{special.beta(2.0, 3.0):.5f}")      # 1/12
     0.08333
@@ -623,8 +608,7 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
 def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularised lower incomplete gamma function P(a, x) (DLMF 8.2.4); see `lax.igamma`.
 
-    Returns:
-      Probabilities of the broadcast shape; NaN of negative operands. Differentiable in both.
+    Returns: Probabilities of the broadcast shape; NaN of negative operands. Differentiable in both.
 
     >>> print(f"{special.gammainc(1.0, 2.0):.5f}")
     0.86466
@@ -650,9 +634,7 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     Args:
       a, b: real numbers >= 0.
       x: real numbers in [0, 1]; shapes broadcast, integers become floats.
-
-    Returns:
-      Probabilities of the broadcast shape; NaN outside. Differentiable in all three.
+    Returns: Probabilities of the broadcast shape; NaN outside. Differentiable in all three.
 
     >>> print(special.betainc(2.0, 3.0, 0.5))
     0.6875

@@ -364,12 +364,10 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
       a, b, c: real numbers.
       x: real numbers <= 1, or any where a or b is 0 or a negative integer, or one of them is c and
         the other an integer; all shapes broadcast.
-
-    Returns:
-      An array of the broadcast shape: inf where c is 0 or a negative integer and, as in SciPy, for
-      other x > 1, where the function is complex; NaN of other c < 0 where terms cancel.
-      Differentiable in x to every order, in the parameters once: for x < 1, and at x == 1 where
-      c > a + b and neither c - a nor c - b is 0 or a negative integer; no numbers elsewhere.
+    Returns: An array of the broadcast shape: inf where c is 0 or a negative integer and, as in
+      SciPy, for other x > 1, where the function is complex; NaN of other c < 0 where terms cancel.
+      Differentiable in x to every order, in the parameters once: for x < 1, and at x == 1 where c >
+      a + b and neither c - a nor c - b is 0 or a negative integer; no numbers elsewhere.
 
     >>> print(f"{special.hyp2f1(1.0, 1.0, 2.0, 0.5):.5f}")      # 2 ln 2
     1.38629

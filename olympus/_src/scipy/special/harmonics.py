@@ -78,10 +78,8 @@ def sph_harm_y(n: ArrayLike, m: ArrayLike, theta: ArrayLike, phi: ArrayLike,
       phi: azimuths, real; all shapes broadcast.
       diff_n: only None: derivatives come from `olympus.jacfwd`.
       n_max: what larger degrees are reduced to; None: nothing.
-
-    Returns:
-      A complex array of the broadcast shape, orthonormal on the sphere, with the Condon-Shortley
-      phase.
+    Returns: A complex array of the broadcast shape, orthonormal on the sphere, with the
+      Condon-Shortley phase.
 
     >>> print(f"{special.sph_harm_y(2, 1, 0.5, 0.3):.4f}")
     -0.3105-0.0961j
@@ -137,9 +135,7 @@ def lpmn_values(m: int, n: int, z: ArrayLike, is_normalized: bool) -> Array:
       m, n: the largest order and degree, equal ints.
       z: [k] points in [-1, 1], float32 or float64.
       is_normalized: whether they belong to orthonormal spherical harmonics.
-
-    Returns:
-      An array [m+1, n+1, k] of the dtype of z, 0 where the order is above the degree.
+    Returns: An array [m+1, n+1, k] of the dtype of z, 0 where the order is above the degree.
 
     >>> print(f"{special.lpmn_values(1, 1, onp.array([0.5]), False)[1, 1, 0]:.4f}")
     -0.8660
@@ -155,10 +151,8 @@ def lpmn(m: int, n: int, z: ArrayLike) -> tuple[Array, Array]:
     Args:
       m, n: the largest order and degree, equal ints.
       z: [k] points in (-1, 1), float32 or float64.
-
-    Returns:
-      (values, derivatives in z), two arrays [m+1, n+1, k] of the dtype of z, which are 0 where the
-      order is above the degree.
+    Returns: (values, derivatives in z), two arrays [m+1, n+1, k] of the dtype of z, which are 0
+      where the order is above the degree.
 
     >>> print(f"{special.lpmn(1, 1, onp.array([0.5]))[1][0, 1, 0]:.4f}")
     1.0000

@@ -275,13 +275,10 @@ def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     Kummer's transformation for x < 0, the power series, an asymptotic one far out, and where terms
     cancel, Taylor's series of the differential equation or the recurrence of polynomials.
 
-    Args:
-      a, b, x: real numbers of shapes that broadcast; integers become floats.
-
-    Returns:
-      An array of the broadcast shape: inf where b is 0 or a negative integer, 1 where a is 0, NaN
-      of other b < 0 where terms cancel. Differentiable in x to every order, in a and b once, for
-      |x| < 700.
+    Args: a, b, x: real numbers of shapes that broadcast; integers become floats.
+    Returns: An array of the broadcast shape: inf where b is 0 or a negative integer, 1 where a is
+      0, NaN of other b < 0 where terms cancel. Differentiable in x to every order, in a and b once,
+      for |x| < 700.
 
     >>> print(f"{special.hyp1f1(1.0, 1.0, 1.0):.5f}")       # e
     2.71828

@@ -201,8 +201,7 @@ expn_p = Special("expn", _expn, nowhere, _expn_slope)
 def exp1(x: ArrayLike) -> Array:
     """The exponential integral E₁(x), the integral of exp(-t) / t from x to infinity.
 
-    Returns:
-      An array of the shape of x: inf at 0, NaN below.
+    Returns: An array of the shape of x: inf at 0, NaN below.
 
     >>> print(f"{special.exp1(1.0):.5f}")
     0.21938
@@ -214,8 +213,7 @@ def exp1(x: ArrayLike) -> Array:
 def expi(x: ArrayLike) -> Array:
     """The exponential integral Ei(x), the principal value of the integral of exp(t) / t up to x.
 
-    Returns:
-      An array of the shape of x, -E₁(-x) for x < 0: -inf at 0.
+    Returns: An array of the shape of x, -E₁(-x) for x < 0: -inf at 0.
 
     >>> print(f"{special.expi(1.0):.5f}")
     1.89512
@@ -230,9 +228,7 @@ def expn(n: ArrayLike, x: ArrayLike) -> Array:
     Args:
       n: whole numbers >= 0.
       x: real numbers >= 0 of a shape that broadcasts; integers become floats.
-
-    Returns:
-      An array of the broadcast shape, NaN outside. The derivative in n is NaN.
+    Returns: An array of the broadcast shape, NaN outside. The derivative in n is NaN.
 
     >>> print(f"{special.expn(2, 1.0):.5f}")
     0.14850
@@ -352,8 +348,7 @@ chi_p = Special("chi", _chi, lambda t, y, x: t * _exp_difference(x, 1.0))
 def shichi(x: ArrayLike) -> tuple[Array, Array]:
     """The hyperbolic sine and cosine integrals (DLMF 6.2.15, 6.2.16).
 
-    Args:
-      x: real numbers; integers become floats.
+    Args: x: real numbers; integers become floats.
 
     Returns:
       (Shi(x), Chi(x)), arrays of the shape of x; Chi, even as SciPy has it,
@@ -416,11 +411,8 @@ spence_p = Special("spence", _spence, lambda t, y, x: t * spence_slope_p.bind(x)
 def spence(x: ArrayLike) -> Array:
     """Spence's function, the integral of ln(t) / (1 - t) from 1 to x: the dilogarithm of 1 - x.
 
-    Args:
-      x: real numbers >= 0; integers become floats. SciPy takes complex ones, too.
-
-    Returns:
-      An array of the shape of x, NaN for x < 0.
+    Args: x: real numbers >= 0; integers become floats. SciPy takes complex ones, too.
+    Returns: An array of the shape of x, NaN for x < 0.
 
     >>> print(f"{special.spence(0.0):.5f}")     # π²/6
     1.64493
@@ -483,8 +475,7 @@ cosine_of_square_p = Special("cosine_of_square", lambda tol, x: _fresnel_phase(x
 def fresnel(x: ArrayLike) -> tuple[Array, Array]:
     """The Fresnel integrals of sin(πt²/2) and cos(πt²/2) from 0 to x.
 
-    Returns:
-      (S(x), C(x)), arrays of the shape of x; both tend to ±1/2.
+    Returns: (S(x), C(x)), arrays of the shape of x; both tend to ±1/2.
 
     >>> s, c = special.fresnel(1.0)
     >>> print(f"{s:.5f} {c:.5f}")
@@ -543,11 +534,8 @@ owens_t_p = Special("owens_t", _owens_t, _owens_in_h, _owens_in_a)
 def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
     """Owen's T: the probability of X > h and 0 < Y < aX of two standard normal variables.
 
-    Args:
-      h, a: real numbers of shapes that broadcast; integers become floats.
-
-    Returns:
-      An array of the broadcast shape, even in h and odd in a. Differentiable in both.
+    Args: h, a: real numbers of shapes that broadcast; integers become floats.
+    Returns: An array of the broadcast shape, even in h and odd in a. Differentiable in both.
 
     >>> print(f"{special.owens_t(1.0, 0.5):.5f}")
     0.04306

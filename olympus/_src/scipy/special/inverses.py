@@ -183,9 +183,7 @@ def gammaincinv(a: ArrayLike, y: ArrayLike) -> Array:
     Args:
       a: shape parameters, real, > 0.
       y: probabilities, real, of a shape that broadcasts.
-
-    Returns:
-      An array of the broadcast shape: 0 at 0, inf at 1, NaN outside. Differentiable in both.
+    Returns: An array of the broadcast shape: 0 at 0, inf at 1, NaN outside. Differentiable in both.
 
     >>> print(f"{special.gammaincinv(2.0, 0.5):.5f}")
     1.67835
@@ -198,8 +196,7 @@ def gammaincinv(a: ArrayLike, y: ArrayLike) -> Array:
 def gammainccinv(a: ArrayLike, y: ArrayLike) -> Array:
     """The x with gammaincc(a, x) = y, also for the smallest y.
 
-    Returns:
-      An array of the broadcast shape: inf at 0, 0 at 1, NaN outside. Differentiable in both.
+    Returns: An array of the broadcast shape: inf at 0, 0 at 1, NaN outside. Differentiable in both.
 
     >>> print(f"{special.gammainccinv(1.0, 1e-30):.4f}")
     69.0776
@@ -214,9 +211,7 @@ def betaincinv(a: ArrayLike, b: ArrayLike, y: ArrayLike) -> Array:
     Args:
       a, b: real parameters > 0.
       y: probabilities, real; all shapes broadcast.
-
-    Returns:
-      An array of the broadcast shape, NaN outside. Differentiable in all three.
+    Returns: An array of the broadcast shape, NaN outside. Differentiable in all three.
 
     >>> print(f"{special.betaincinv(2.0, 3.0, 0.6875):.4f}")
     0.5000
@@ -285,9 +280,7 @@ def lambertw(z: ArrayLike, k: int = 0, tol: float = 1e-8) -> Array:
       z: real or complex numbers.
       k: the branch; 0 is real for z >= -1/e, -1 for -1/e <= z < 0.
       tol: for SciPy's sake: results have full precision, but for a few digits next to -1/e.
-
-    Returns:
-      A complex array of the shape of z.
+    Returns: A complex array of the shape of z.
 
     >>> print(f"{special.lambertw(1.0).real:.5f}")
     0.56714

@@ -376,8 +376,7 @@ ndtri_exp_p = Special("ndtri_exp", _ndtri_exp, lambda t, x, y: t / mills_p.bind(
 def erf(x: ArrayLike) -> Array:
     """The error function, 2/sqrt(π) times the integral of exp(-t²) from 0 to x.
 
-    Returns:
-      An array of the shape of x, in [-1, 1].
+    Returns: An array of the shape of x, in [-1, 1].
 
     >>> print(special.erf(0.0), special.erf(float("inf")))
     0.0 1.0
@@ -389,9 +388,8 @@ def erf(x: ArrayLike) -> Array:
 def erfc(x: ArrayLike) -> Array:
     """1 - erf(x), which keeps its digits where erf(x) rounds to 1.
 
-    Returns:
-      An array of the shape of x, in [0, 2], of full relative precision: `lax.erfc` is XLA's, which
-      loses some digits far out.
+    Returns: An array of the shape of x, in [0, 2], of full relative precision: `lax.erfc` is XLA's,
+      which loses some digits far out.
 
     >>> print(f"{special.erfc(5.0):.4e}", 1 - special.erf(5.0))
     1.5375e-12 0.0
@@ -403,11 +401,8 @@ def erfc(x: ArrayLike) -> Array:
 def erfinv(x: ArrayLike) -> Array:
     """The number whose error function is x.
 
-    Args:
-      x: real numbers in [-1, 1].
-
-    Returns:
-      An array of the shape of x: ±inf at ±1, NaN outside.
+    Args: x: real numbers in [-1, 1].
+    Returns: An array of the shape of x: ±inf at ±1, NaN outside.
 
     >>> print(special.erfinv(special.erf(0.5)), special.erfinv(1.0))
     0.5 inf
@@ -421,11 +416,8 @@ def erfcinv(y: ArrayLike) -> Array:
 
     Newton's method on the logarithm, from the asymptotic form.
 
-    Args:
-      y: real numbers in [0, 2].
-
-    Returns:
-      An array of the shape of y: inf at 0, -inf at 2, NaN outside.
+    Args: y: real numbers in [0, 2].
+    Returns: An array of the shape of y: inf at 0, -inf at 2, NaN outside.
 
     >>> print(special.erfcinv(1.0), f"{special.erfcinv(1e-30):.4f}")
     0.0 8.1486
@@ -437,11 +429,8 @@ def erfcinv(y: ArrayLike) -> Array:
 def erfcx(x: ArrayLike) -> Array:
     """exp(x²) erfc(x), which neither overflows nor underflows for x > 0; about 1 / (x sqrt(π)).
 
-    Args:
-      x: real or complex numbers; integers become floats.
-
-    Returns:
-      An array of the shape and inexact dtype of x.
+    Args: x: real or complex numbers; integers become floats.
+    Returns: An array of the shape and inexact dtype of x.
 
     >>> print(f"{special.erfcx(0.0):.4f} {special.erfcx(1000.0):.4e}")
     1.0000 5.6419e-04
@@ -456,11 +445,8 @@ def erfcx(x: ArrayLike) -> Array:
 def erfi(z: ArrayLike) -> Array:
     """The imaginary error function, -i erf(ix): 2/sqrt(π) times the integral of exp(t²).
 
-    Args:
-      z: real numbers; integers become floats. SciPy takes complex ones, too.
-
-    Returns:
-      An array of the shape of z.
+    Args: z: real numbers; integers become floats. SciPy takes complex ones, too.
+    Returns: An array of the shape of z.
 
     >>> print(f"{special.erfi(1.0):.5f}")
     1.65043
@@ -472,8 +458,7 @@ def erfi(z: ArrayLike) -> Array:
 def dawsn(x: ArrayLike) -> Array:
     """Dawson's integral: exp(-x²) times the integral of exp(t²) from 0 to x.
 
-    Returns:
-      An array of the shape of x, about x near 0 and 1 / (2x) far out.
+    Returns: An array of the shape of x, about x near 0 and 1 / (2x) far out.
 
     >>> print(f"{special.dawsn(1.0):.5f}")
     0.53808
@@ -485,11 +470,8 @@ def dawsn(x: ArrayLike) -> Array:
 def wofz(z: ArrayLike) -> Array:
     """The Faddeeva function, exp(-z²) erfc(-iz).
 
-    Args:
-      z: real or complex numbers.
-
-    Returns:
-      A complex array of the shape of z: complex64 of floats of up to 32 bits.
+    Args: z: real or complex numbers.
+    Returns: A complex array of the shape of z: complex64 of floats of up to 32 bits.
 
     >>> special.wofz(0.0)
     Array(1.+0.j, dtype=complex64)
@@ -509,10 +491,8 @@ def voigt_profile(x: ArrayLike, sigma: ArrayLike, gamma: ArrayLike) -> Array:
       x: real numbers.
       sigma: standard deviations of the normal part, >= 0.
       gamma: half widths at half maximum of the Cauchy part, >= 0.
-
-    Returns:
-      An array of the broadcast shape: Re w((x + i gamma) / (sqrt(2) sigma)) / (sqrt(2π) sigma); the
-      density of the one part where the other is 0, inf at x = 0 where both are.
+    Returns: An array of the broadcast shape: Re w((x + i gamma) / (sqrt(2) sigma)) / (sqrt(2π)
+      sigma); the density of the one part where the other is 0, inf at x = 0 where both are.
 
     >>> print(f"{special.voigt_profile(2.0, 1.0, 1.0):.5f}")
     0.09072
@@ -550,11 +530,8 @@ def ndtr(x: ArrayLike) -> Array:
 def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
     """The logarithm of `ndtr(x)`, accurate also where that underflows or rounds to 1.
 
-    Args:
-      series_order: an int >= 0, for JAX's sake: the value here has full precision anyway.
-
-    Returns:
-      An array of the shape of x. The derivative, the inverse Mills ratio, is accurate, too.
+    Args: series_order: an int >= 0, for JAX's sake: the value here has full precision anyway.
+    Returns: An array of the shape of x. The derivative, the inverse Mills ratio, is accurate, too.
 
     >>> print(f"{special.log_ndtr(-100.0):.3f} {special.log_ndtr(10.0):.3e}")
     -5005.524 -7.620e-24
@@ -572,11 +549,8 @@ def ndtri(p: ArrayLike) -> Array:
 
     Newton's method on the logarithm of the tail, from the asymptotic form.
 
-    Args:
-      p: probabilities, real.
-
-    Returns:
-      An array of the shape of p: -inf at 0, inf at 1, NaN outside.
+    Args: p: probabilities, real.
+    Returns: An array of the shape of p: -inf at 0, inf at 1, NaN outside.
 
     >>> print(special.ndtri(0.5), f"{special.ndtri(0.975):.4f}")
     0.0 1.9600
@@ -588,11 +562,8 @@ def ndtri(p: ArrayLike) -> Array:
 def ndtri_exp(y: ArrayLike) -> Array:
     """The inverse of `log_ndtr`: the quantile of the probability exp(y), which may underflow.
 
-    Args:
-      y: real numbers <= 0, the logarithms of probabilities.
-
-    Returns:
-      An array of the shape of y: inf at 0, NaN above.
+    Args: y: real numbers <= 0, the logarithms of probabilities.
+    Returns: An array of the shape of y: inf at 0, NaN above.
 
     >>> print(f"{special.ndtri_exp(-1000.0):.4f}")
     -44.6157

@@ -187,8 +187,7 @@ def _of_degree(pair: tuple[Special, Special], n: ArrayLike, *xs: ArrayLike) -> A
 def eval_legendre(n: ArrayLike, x: ArrayLike) -> Array:
     """The Legendre polynomial Pₙ(x), or Legendre's function of a degree that is not whole.
 
-    Args:
-      n: degrees, real numbers; Pₙ of n < 0 is P₋₁₋ₙ.
+    Args: n: degrees, real numbers; Pₙ of n < 0 is P₋₁₋ₙ.
 
     >>> print(f"{special.eval_legendre(3, 0.5):.4f}")
     -0.4375
@@ -200,8 +199,7 @@ def eval_legendre(n: ArrayLike, x: ArrayLike) -> Array:
 def eval_chebyt(n: ArrayLike, x: ArrayLike) -> Array:
     """The Chebyshev polynomial of the first kind, Tₙ(x): cos(n θ) for x = cos θ.
 
-    Args:
-      n: degrees, real numbers; Tₙ of n < 0 is T₋ₙ.
+    Args: n: degrees, real numbers; Tₙ of n < 0 is T₋ₙ.
 
     >>> print(f"{special.eval_chebyt(3, 0.5):.4f}")
     -1.0000
@@ -213,8 +211,7 @@ def eval_chebyt(n: ArrayLike, x: ArrayLike) -> Array:
 def eval_chebyu(n: ArrayLike, x: ArrayLike) -> Array:
     """The Chebyshev polynomial of the second kind, Uₙ(x): sin((n+1) θ) / sin θ for x = cos θ.
 
-    Args:
-      n: degrees, real numbers; Uₙ of n < 0 is -Uₘ of m = -2 - n.
+    Args: n: degrees, real numbers; Uₙ of n < 0 is -Uₘ of m = -2 - n.
 
     >>> print(f"{special.eval_chebyu(3, 0.5):.4f}")
     -1.0000
@@ -236,11 +233,8 @@ def eval_gegenbauer(n: ArrayLike, alpha: ArrayLike, x: ArrayLike) -> Array:
 def eval_hermite(n: ArrayLike, x: ArrayLike) -> Array:
     """The Hermite polynomial of the physicists, Hₙ(x).
 
-    Args:
-      n: degrees, whole numbers >= 0.
-
-    Returns:
-      An array of the broadcast shape, NaN for other degrees. Differentiable in x.
+    Args: n: degrees, whole numbers >= 0.
+    Returns: An array of the broadcast shape, NaN for other degrees. Differentiable in x.
 
     >>> print(f"{special.eval_hermite(3, 0.5):.4f}")
     -5.0000
@@ -263,8 +257,7 @@ def eval_hermitenorm(n: ArrayLike, x: ArrayLike) -> Array:
 def eval_laguerre(n: ArrayLike, x: ArrayLike) -> Array:
     """The Laguerre polynomial Lₙ(x), or Laguerre's function of a degree that is not whole.
 
-    Returns:
-      An array of the broadcast shape. Differentiable in x.
+    Returns: An array of the broadcast shape. Differentiable in x.
 
     >>> print(f"{special.eval_laguerre(3, 0.5):.4f}")
     -0.1458
@@ -276,8 +269,7 @@ def eval_laguerre(n: ArrayLike, x: ArrayLike) -> Array:
 def eval_genlaguerre(n: ArrayLike, alpha: ArrayLike, x: ArrayLike) -> Array:
     """The generalised Laguerre polynomial of degree n and parameter alpha, or that function.
 
-    Returns:
-      An array of the broadcast shape. Differentiable in x.
+    Returns: An array of the broadcast shape. Differentiable in x.
 
     >>> print(f"{special.eval_genlaguerre(2, 1.5, 0.5):.4f}")
     2.7500

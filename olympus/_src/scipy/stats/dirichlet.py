@@ -28,10 +28,8 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
       x: float[n, ...]: the components are along the first axis, as in SciPy; the last one may be
         left out. Integers become floats.
       alpha: float[n], > 0.
-
-    Returns:
-      Floats of the shape of x without its first axis: -inf where x is no vector of probabilities
-      (SciPy raises), NaN for parameters that are not positive.
+    Returns: Floats of the shape of x without its first axis: -inf where x is no vector of
+      probabilities (SciPy raises), NaN for parameters that are not positive.
 
     >>> print(f'{dirichlet.logpdf(onp.array([0.2, 0.8]), onp.array([1.0, 2.0])):.3f}')
     0.470
@@ -64,9 +62,7 @@ def pdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     Args:
       x: float[n, ...]: the components are along the first axis; the last one may be left out.
       alpha: float[n], > 0.
-
-    Returns:
-      Floats >= 0 of the shape of x without its first axis.
+    Returns: Floats >= 0 of the shape of x without its first axis.
 
     >>> print(f'{dirichlet.pdf(onp.array([0.2, 0.8]), onp.array([1.0, 2.0])):.3f}')
     1.600

@@ -80,9 +80,8 @@ def _correlation(name: str, x: Array, y: Array, alternative: str) -> Significanc
 def pearsonr(x: ArrayLike, y: ArrayLike, *, alternative: str = "two-sided") -> SignificanceResult:
     """The correlation coefficient of two samples.
 
-    Returns:
-      SignificanceResult(statistic, pvalue): the coefficient, from -1 to 1, and the probability of
-      one as far out for independent normal numbers.
+    Returns: SignificanceResult(statistic, pvalue): the coefficient, from -1 to 1, and the
+      probability of one as far out for independent normal numbers.
 
     >>> x, y = onp.array([1.0, 2.0, 3.0, 4.0]), onp.array([2.0, 1.0, 4.0, 5.0])
     >>> r, p = scipy.stats.pearsonr(x, y)
@@ -97,12 +96,9 @@ def spearmanr(a: ArrayLike, b: ArrayLike, *, alternative: str = "two-sided"
               ) -> SignificanceResult:
     """The rank correlation of two samples: the correlation coefficient of their ranks.
 
-    Args:
-      a, b: real numbers[n]. (SciPy also takes matrices.)
-
-    Returns:
-      SignificanceResult(statistic, pvalue): the coefficient, from -1 to 1, and the probability of
-      one as far out for independent numbers, by the t distribution.
+    Args: a, b: real numbers[n]. (SciPy also takes matrices.)
+    Returns: SignificanceResult(statistic, pvalue): the coefficient, from -1 to 1, and the
+      probability of one as far out for independent numbers, by the t distribution.
 
     >>> x, y = onp.array([1.0, 2.0, 3.0, 9.0]), onp.array([2.0, 1.0, 4.0, 5.0])
     >>> r, p = scipy.stats.spearmanr(x, y)
@@ -117,8 +113,7 @@ def spearmanr(a: ArrayLike, b: ArrayLike, *, alternative: str = "two-sided"
 def linregress(x: ArrayLike, y: ArrayLike, alternative: str = "two-sided") -> LinregressResult:
     """The line through points with the least sum of squares.
 
-    Returns:
-      LinregressResult(slope, intercept, rvalue, pvalue, stderr): rvalue is the correlation
+    Returns: LinregressResult(slope, intercept, rvalue, pvalue, stderr): rvalue is the correlation
       coefficient, pvalue the probability of a slope as far from 0 if there is none, and stderr the
       standard error of the slope. (SciPy's also has the intercept's.)
 
@@ -152,9 +147,7 @@ def ttest_1samp(a: ArrayLike, popmean: ArrayLike, axis: int | None = 0,
     Args:
       a: real numbers, any shape; integers become floats.
       popmean: the mean, a number or an array that broadcasts with the result.
-
-    Returns:
-      SignificanceResult(statistic, pvalue), of the shape of a without the axis.
+    Returns: SignificanceResult(statistic, pvalue), of the shape of a without the axis.
 
     >>> t, p = scipy.stats.ttest_1samp(onp.array([1.0, 2.0, 3.0, 5.0]), 1.5)
     >>> print(f'{t:.3f} {p:.3f}')
@@ -173,9 +166,7 @@ def ttest_rel(a: ArrayLike, b: ArrayLike, axis: int | None = 0, nan_policy: str 
     Args:
       a, b: real numbers of one shape; integers become floats.
       nan_policy: "propagate", or "omit" to leave pairs with NaN out.
-
-    Returns:
-      SignificanceResult(statistic, pvalue), of the shape of the arguments without the axis.
+    Returns: SignificanceResult(statistic, pvalue), of the shape of the arguments without the axis.
 
     >>> t, p = scipy.stats.ttest_rel(onp.array([1.0, 2.0, 4.0]), onp.array([2.0, 4.0, 5.0]))
     >>> print(f'{t:.3f} {p:.3f}')
@@ -196,9 +187,7 @@ def ttest_ind(a: ArrayLike, b: ArrayLike, *, axis: int | None = 0, equal_var: bo
     Args:
       a, b: real numbers of one shape but for the axis; integers become floats.
       equal_var: whether the variances are taken to be equal; if not, this is Welch's test.
-
-    Returns:
-      SignificanceResult(statistic, pvalue), of the shape of the arguments without the axis.
+    Returns: SignificanceResult(statistic, pvalue), of the shape of the arguments without the axis.
 
     >>> t, p = scipy.stats.ttest_ind(onp.array([1.0, 2.0, 4.0]), onp.array([3.0, 5.0, 6.0]))
     >>> print(f'{t:.3f} {p:.3f}')

@@ -76,9 +76,7 @@ def moment(a: ArrayLike, order: int = 1, axis: int | None = 0, nan_policy: str =
     Args:
       order: the power, an integer >= 0. (SciPy also takes several.)
       center: from where distances are; None is the mean.
-
-    Returns:
-      Floats of the shape of a without the axis.
+    Returns: Floats of the shape of a without the axis.
 
     >>> print(scipy.stats.moment(onp.array([1.0, 2.0, 3.0, 6.0]), 3))
     4.5
@@ -94,8 +92,7 @@ def skew(a: ArrayLike, axis: int | None = 0, bias: bool = True, nan_policy: str 
          ) -> Array:
     """The skewness of a sample: its third central moment over the 3/2 power of the second.
 
-    Returns:
-      Floats of the shape of a without the axis; NaN where all numbers are equal.
+    Returns: Floats of the shape of a without the axis; NaN where all numbers are equal.
 
     >>> print(f'{scipy.stats.skew(onp.array([1.0, 2.0, 3.0, 6.0])):.3f}')
     0.687
@@ -115,8 +112,7 @@ def kurtosis(a: ArrayLike, axis: int | None = 0, fisher: bool = True, bias: bool
              nan_policy: str = "propagate") -> Array:
     """The kurtosis of a sample: its fourth central moment over the square of the second.
 
-    Args:
-      fisher: whether 3 is subtracted, so that it is 0 for the normal distribution.
+    Args: fisher: whether 3 is subtracted, so that it is 0 for the normal distribution.
 
     >>> print(f'{scipy.stats.kurtosis(onp.array([1.0, 2.0, 3.0, 6.0])):.3f}')
     -1.000
@@ -137,11 +133,8 @@ def zscore(a: ArrayLike, axis: int | None = 0, ddof: int = 0, nan_policy: str = 
            ) -> Array:
     """The distance of each number from the mean, in standard deviations.
 
-    Args:
-      nan_policy: "propagate", or "omit": NaN does not count, and its score is NaN.
-
-    Returns:
-      Floats of the shape of a; NaN where all numbers are equal.
+    Args: nan_policy: "propagate", or "omit": NaN does not count, and its score is NaN.
+    Returns: Floats of the shape of a; NaN where all numbers are equal.
 
     >>> print(scipy.stats.zscore(onp.array([1.0, 3.0, 5.0])).round(3))
     [-1.225  0.     1.225]
@@ -171,11 +164,8 @@ def gmean(a: ArrayLike, axis: int | None = 0, dtype: DTypeLike | None = None,
           weights: ArrayLike | None = None, nan_policy: str = "propagate") -> Array:
     """The geometric mean: exp of the mean of logarithms.
 
-    Args:
-      a: numbers >= 0, any shape; integers become floats.
-
-    Returns:
-      Floats of the shape of a without the axis; NaN for negative numbers.
+    Args: a: numbers >= 0, any shape; integers become floats.
+    Returns: Floats of the shape of a without the axis; NaN for negative numbers.
 
     >>> print(scipy.stats.gmean(onp.array([1.0, 4.0])).round(4))
     2.0
@@ -213,9 +203,7 @@ def entropy(pk: ArrayLike, qk: ArrayLike | None = None, base: ArrayLike | None =
       qk: others, that broadcast with them; None is for the entropy -sum(p log(p)), otherwise the
         result is sum(p log(p/q)).
       base: of the logarithm; None is e.
-
-    Returns:
-      Floats of the shape of the arguments without the axis.
+    Returns: Floats of the shape of the arguments without the axis.
 
     >>> print(scipy.stats.entropy(onp.array([1, 1, 2]), base=2.0))
     1.5
@@ -241,9 +229,7 @@ def iqr(x: ArrayLike, axis: int | None = None, rng: tuple[float, float] = (25, 7
       scale: the divisor of the result. (SciPy's "normal" is 1.3489795.)
       interpolation: between numbers, as `method` of `olympus.numpy.quantile`.
       keepdims: whether the axis stays, with one element.
-
-    Returns:
-      Floats of the shape of x without the axis.
+    Returns: Floats of the shape of x without the axis.
 
     >>> print(scipy.stats.iqr(onp.arange(9.0)))
     4.0
@@ -262,8 +248,7 @@ def median_abs_deviation(x: ArrayLike, axis: int | None = 0, *, scale: ArrayLike
                          nan_policy: str = "propagate") -> Array:
     """The median of the distances from the median.
 
-    Args:
-      scale: the divisor of the result. (SciPy's "normal" is 0.67448975.)
+    Args: scale: the divisor of the result. (SciPy's "normal" is 0.67448975.)
 
     >>> print(scipy.stats.median_abs_deviation(onp.array([1.0, 2.0, 4.0, 9.0, 10.0])))
     3.0
@@ -294,10 +279,8 @@ def describe(a: ArrayLike, axis: int | None = 0, ddof: int = 1, bias: bool = Tru
     Args:
       ddof: subtracted from the count for the variance.
       bias: False corrects skewness and kurtosis for the size of the sample.
-
-    Returns:
-      DescribeResult(nobs, minmax, mean, variance, skewness, kurtosis): arrays of the shape of a
-      without the axis; `nobs` is an integer and `minmax` a pair.
+    Returns: DescribeResult(nobs, minmax, mean, variance, skewness, kurtosis): arrays of the shape
+      of a without the axis; `nobs` is an integer and `minmax` a pair.
 
     >>> found = scipy.stats.describe(onp.array([1.0, 2.0, 6.0]))
     >>> print(found.nobs, found.mean, found.variance)

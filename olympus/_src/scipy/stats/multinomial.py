@@ -25,10 +25,8 @@ def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
       n: integers[...], the number of trials.
       p: float[..., k], the probabilities of the outcomes, of sum 1. SciPy corrects the last one so
         that they are; here they are taken as they are.
-
-    Returns:
-      Floats <= 0 of the shape that the arguments broadcast to, without the last axis: -inf where
-      the sum of x is not n or a count is no integer >= 0, NaN for negative probabilities.
+    Returns: Floats <= 0 of the shape that the arguments broadcast to, without the last axis: -inf
+      where the sum of x is not n or a count is no integer >= 0, NaN for negative probabilities.
 
     >>> print(f'{multinomial.logpmf(onp.array([1, 2]), 3, onp.array([0.25, 0.75])):.3f}')
     -0.863
@@ -50,9 +48,7 @@ def pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
       x: integers[..., k]: how often each outcome came.
       n: integers[...], the number of trials.
       p: float[..., k], the probabilities of the outcomes, of sum 1.
-
-    Returns:
-      Probabilities of the shape that the arguments broadcast to, without the last axis.
+    Returns: Probabilities of the shape that the arguments broadcast to, without the last axis.
 
     >>> print(f'{multinomial.pmf(onp.array([1, 2]), 3, onp.array([0.25, 0.75])):.3f}')
     0.422

@@ -39,10 +39,8 @@ def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: bool |
       allow_singular: whether the matrix may have less than full rank: then the density is that on
         the subspace where there is one, and 0 elsewhere, by the eigenvalues. Otherwise the result
         for such a matrix is NaN.
-
-    Returns:
-      Floats of the shape of x without its last axis, broadcast with the others; of the shape of x
-      where `mean` is a number.
+    Returns: Floats of the shape of x without its last axis, broadcast with the others; of the shape
+      of x where `mean` is a number.
 
     >>> cov = onp.array([[2.0, 0.5], [0.5, 1.0]])
     >>> print(f'{multivariate_normal.logpdf(onp.array([1.0, 0.0]), onp.zeros(2), cov):.3f}')
@@ -95,9 +93,7 @@ def pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:
       x: float[..., n], vectors; integers become floats.
       mean: float[..., n], or a number for all of them.
       cov: float[..., n, n], covariance matrices; or a number.
-
-    Returns:
-      Floats >= 0 of the shape of x without its last axis, broadcast with the others.
+    Returns: Floats >= 0 of the shape of x without its last axis, broadcast with the others.
 
     >>> print(f'{multivariate_normal.pdf(onp.zeros(2), onp.zeros(2), onp.eye(2)):.4f}')
     0.1592

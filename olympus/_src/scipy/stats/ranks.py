@@ -91,10 +91,8 @@ def mode(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate",
       nan_policy: "propagate" takes NaN for a value like others, "omit" leaves it out. (SciPy's
         "raise" is refused: a compiled program cannot raise. JAX has "propagate" only.)
       keepdims: whether the axis stays, with one element.
-
-    Returns:
-      ModeResult(mode, count): the values, of the dtype of a, and how often they came, integers;
-      without elements NaN and 0.0.
+    Returns: ModeResult(mode, count): the values, of the dtype of a, and how often they came,
+      integers; without elements NaN and 0.0.
 
     >>> value, count = scipy.stats.mode(onp.array([4, 2, 1, 2, 4, 4]))
     >>> int(value), int(count)
@@ -144,10 +142,8 @@ def rankdata(a: ArrayLike, method: str = "average", *, axis: int | None = None,
         in the order of the array.
       axis: along which; None ranks all elements, and the result is flat.
       nan_policy: "propagate", all ranks beside a NaN are NaN; "omit", only its own.
-
-    Returns:
-      Floats of the default dtype, as in JAX (SciPy's are integers for some methods), of the shape
-      of a.
+    Returns: Floats of the default dtype, as in JAX (SciPy's are integers for some methods), of the
+      shape of a.
 
     >>> print(scipy.stats.rankdata(onp.array([10, 30, 20, 30])))
     [1.  3.5 2.  3.5]
@@ -180,9 +176,7 @@ def sem(a: ArrayLike, axis: int | None = 0, ddof: int = 1, nan_policy: str = "pr
       ddof: subtracted from the count for the standard deviation.
       nan_policy: "propagate", or "omit" to leave NaN out.
       keepdims: whether the axis stays, with one element.
-
-    Returns:
-      Floats of the shape of a without the axis; NaN for no more than `ddof` numbers.
+    Returns: Floats of the shape of a without the axis; NaN for no more than `ddof` numbers.
 
     >>> print(f'{scipy.stats.sem(onp.array([1.0, 2.0, 5.0])):.3f}')
     1.202
