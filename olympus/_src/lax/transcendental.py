@@ -458,8 +458,8 @@ class Atan2(Elementwise):
     def enlarged(self, y: Array, x: Array) -> list[Array]:
         """The operands, times a power of 2 by which no number is subnormal, if one is.
 
-        They are never two zeros. Beside a large number the power is the least one; a number that it would make infinite stays
-        as it is, as the quotient is 0 anyway.
+        They are never two zeros. Beside a large number the power is the least one; a number that it
+        would make infinite stays as it is, as the quotient is 0 anyway.
         """
         dtype = typeof(x).dtype
         digits, of = _PARTS[dtype]
