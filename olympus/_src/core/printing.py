@@ -1,13 +1,14 @@
 """Printing an olympuspr as text: `{ lambda consts; inputs. let equations in (outputs) }`.
 
 The layout is a Wadler-Lindig document, so short programs stay on one line. Programs that several
-equations share are named and printed once, before the main one.
+equations share are named and printed once, before the main one. This module looks at programs by
+attribute, since the IR prints itself through it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,10 +17,8 @@ from ..base.typing import Params
 from ..base.util import quoted
 from ..types.shape import SymbolicDim
 
-# The classes of `ir.py` print themselves by this module, which reads their attributes.
-Program: TypeAlias = Any        # open, but for `_open`
-Equation: TypeAlias = Any
-Variable: TypeAlias = Any       # or a literal, which has `raw`
+if TYPE_CHECKING:
+    from .ir import Atom, Olympuspr, OlympusprEqn
 
 PYTHON_SCALARS = (bool, int, float, complex)
 PYTHON_KINDS = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
@@ -31,11 +30,11 @@ class Names:
     __slots__ = ("taken", "count", "programs")
 
     def __init__(self) -> None:
-        self.taken: dict[Variable, str] = {}
+        self.taken: dict[Atom, str] = {}
         self.count = 0
         self.programs: dict[int, str] = {}
 
-    def of(self, var: Variable) -> str:
+    def of(self, var: Any) -> str:
         if var.dropped:
             return "_"
         name = self.taken.get(var)
@@ -44,7 +43,7 @@ class Names:
             self.count += 1
         return name
 
-    def drop_unread(self, pr: Program) -> None:
+    def drop_unread(self, pr: Olympuspr) -> None:
         """Name `_` the results that nothing reads."""
         read_vars = {a for eqn in pr.eqns for a in eqn.invars if not hasattr(a, "raw")}
         read_vars.update(a for a in pr.outvars if not hasattr(a, "raw"))
@@ -53,7 +52,7 @@ class Names:
                 if var not in read_vars:
                     self.taken.setdefault(var, "_")
 
-    def alias(self, inner: Sequence[Variable], outer: Sequence[Variable]) -> None:
+    def alias(self, inner: Sequence[Atom], outer: Sequence[Atom]) -> None:
         """Give a body's variables the names of the enclosing equation's operands, where unique.
 
         Only for bodies that are applied once, unchanged: each operand stands for one input.
@@ -89,7 +88,7 @@ class Settings:
         self.custom_rules, self.shapes = custom_rules, shapes
 
 
-def pretty_print(pr: Program, *, source_info: bool = False, print_shapes: bool = True,
+def pretty_print(pr: Olympuspr, *, source_info: bool = False, print_shapes: bool = True,
                  custom_pp_eqn_rules: bool = True, name_stack: bool = False,
                  print_effects: bool = False, use_color: bool = False) -> str:
     """The program as text.
@@ -118,23 +117,23 @@ def pretty_print(pr: Program, *, source_info: bool = False, print_shapes: bool =
     return spelling.shown(text)
 
 
-def _open(program: Program) -> Program:
+def _open(program: Any) -> Olympuspr:
     """An open or closed program as an open one."""
     return getattr(program, "olympuspr", program)
 
 
-def _called_program(eqn: Equation) -> Program | None:
+def _called_program(eqn: OlympusprEqn) -> Olympuspr | None:
     """The program that an equation calls by name; None for other equations."""
     prim = eqn.primitive
     return _open(prim.bodies(eqn.params)[0]) if getattr(prim, "called", False) else None
 
 
-def _shared(pr: Program) -> list[tuple[Program, str]]:
+def _shared(pr: Olympuspr) -> list[tuple[Olympuspr, str]]:
     """Called programs with two or more calls, innermost first, with a name for each."""
     uses: dict[int, int] = {}
-    order: list[tuple[Program, str]] = []
+    order: list[tuple[Olympuspr, str]] = []
 
-    def visit(program: Program) -> None:
+    def visit(program: Olympuspr) -> None:
         for eqn in program.eqns:
             called = _called_program(eqn)
             for inner in map(_open, eqn.primitive.bodies(eqn.params)):
@@ -166,8 +165,8 @@ def _fill(items: Sequence[str], separator: str = "") -> pretty.Doc:
     return pretty.nest(2, pretty.join(gap, list(map(pretty.text, items))))
 
 
-def _program(pr: Program, names: Names, settings: Settings) -> pretty.Doc:
-    def bound(variables: Sequence[Variable]) -> pretty.Doc:
+def _program(pr: Olympuspr, names: Names, settings: Settings) -> pretty.Doc:
+    def bound(variables: Sequence[Atom]) -> pretty.Doc:
         return _fill([_binder(v, names, settings) for v in variables])
 
     # Before variables get letters, so that unread results take none.
@@ -185,12 +184,12 @@ def _program(pr: Program, names: Names, settings: Settings) -> pretty.Doc:
         pretty.text(" }")]))
 
 
-def _binder(var: Variable, names: Names, settings: Settings) -> str:
+def _binder(var: Atom, names: Names, settings: Settings) -> str:
     name = names.of(var)
     return f"{name}:{var.aval.str_short(short_dtypes=True)}" if settings.shapes else name
 
 
-def _atom(atom: Variable, names: Names) -> str:
+def _atom(atom: Any, names: Names) -> str:
     if not hasattr(atom, "raw"):
         return names.of(atom)
     aval = atom.aval
@@ -205,7 +204,7 @@ def _atom(atom: Variable, names: Names) -> str:
     return f"{value}:{aval.str_short(short_dtypes=True)}"
 
 
-def _eqn(eqn: Equation, names: Names, settings: Settings) -> pretty.Doc:
+def _eqn(eqn: OlympusprEqn, names: Names, settings: Settings) -> pretty.Doc:
     outs = _fill([_binder(v, names, settings) for v in eqn.outvars])
     called = _called_program(eqn)
     # A program that is called once is printed in place, with the caller's names; a shared one
