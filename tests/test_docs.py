@@ -74,7 +74,7 @@ def docstrings():
     for name in ("olympus", *names):
         module = importlib.import_module(name)
         for public in getattr(module, "__all__", ()):
-            getattr(module, public)     # what is imported when it is first named, says so then
+            getattr(module, public)     # lazy names get their examples now
         for test in finder.find(module):
             if test.examples:
                 yield pytest.param(test, id=test.name.removeprefix("olympus."))

@@ -210,7 +210,7 @@ def value_and_grad(fun: Callable[P, R], argnums: ArgNums = 0, has_aux: bool = Fa
     It takes the arguments of `grad`. The result is `(value, gradient)`, with `has_aux`
     `((value, aux), gradient)`.
 
-    Args: fun, argnums, has_aux, holomorphic, allow_int, reduce_axes: as of `grad`.
+    Args: fun, argnums, has_aux, holomorphic, allow_int, reduce_axes: as for `grad`.
     Returns: A function of the arguments of `fun`; it costs a few evaluations of `fun`, however many
       the arguments.
 

@@ -72,7 +72,7 @@ def jacrev(fun: Callable[P, PyTree], argnums: ArgNums = 0, has_aux: bool = False
     arguments has dtype float0.
 
     Args:
-      fun, argnums, has_aux, holomorphic: as of `jacfwd`.
+      fun, argnums, has_aux, holomorphic: as for `jacfwd`.
       allow_int: whether arguments may be integers.
     Returns: A function of the same arguments; it costs as many gradients as `fun` has outputs.
 

@@ -120,9 +120,9 @@ def conv_general_dilated_patches(lhs: ArrayLike, filter_shape: Sequence[int],
     Args:
       lhs: image, rank n+2, with c features.
       filter_shape: the kernel's n spatial sizes.
-      window_strides, padding, lhs_dilation, rhs_dilation, precision, preferred_element_type: as of
+      window_strides, padding, lhs_dilation, rhs_dilation, precision, preferred_element_type: as for
         `conv_general_dilated`.
-      dimension_numbers: as of `conv_general_dilated`; the kernel's is not used.
+      dimension_numbers: as for `conv_general_dilated`; the kernel's is not used.
     Returns: An image with c * prod(filter_shape) features: per feature the places of the kernel,
       the last spatial axis fastest.
 
@@ -162,7 +162,7 @@ def conv_general_dilated_local(lhs: ArrayLike, rhs: ArrayLike, window_strides: S
       rhs: kernels, rank n+2: input axis of size c * prod(filter_shape), ordered as the features of
         `conv_general_dilated_patches`; spatial axes of the result's sizes.
       filter_shape: the kernels' n spatial sizes.
-      window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, precision: as of
+      window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, precision: as for
         `conv_general_dilated`.
     Returns: An array of the shape that `conv_general_dilated` with kernels of `filter_shape` has.
 

@@ -400,7 +400,7 @@ def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, fu
       rcond: singular values up to rcond times the largest count as zero; m times the precision of
         the dtype unless given.
       full: return the solver's diagnostics too.
-      w: [m], what distances are multiplied by before they are squared.
+      w: [m], weights of the residuals, applied before they are squared.
       cov: return the covariances of the coefficients too, scaled by the residuals; not scaled if
         "unscaled".
 

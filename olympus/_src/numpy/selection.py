@@ -318,7 +318,7 @@ def copyto(dst: ArrayLike, src: ArrayLike, casting: str = "same_kind", where: Ar
     Args:
       dst: an array.
       src: values that broadcast to its shape.
-      casting: which conversions of dtypes are allowed, as of `can_cast`.
+      casting: which conversions of dtypes are allowed, as for `can_cast`.
       where: a condition that broadcasts to the shape of `dst`.
     Returns: An array of the shape and dtype of `dst`.
 

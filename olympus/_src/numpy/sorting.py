@@ -400,7 +400,7 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *,
       bins: a vector of n edges; it may be traced.
       right: whether a value on an edge belongs below it: bins[i-1] < x <= bins[i] for ascending
         bins, bins[i-1] >= x > bins[i] for descending ones.
-      method: as of `searchsorted`.
+      method: as for `searchsorted`.
     Returns: int32 (int64 with x64) in [0, n], of the shape of `x`.
 
     Raises ValueError unless the bins are a vector. That they are in order is not checked.

@@ -131,8 +131,8 @@ class ufunc(Generic[R_co], metaclass=_Functions):
         Args:
           dtypes: of each operand a dtype, or int, float or complex for Python's numbers; of each
             result a dtype that it must be possible to convert to, or None.
-          signature, casting: as of a call.
-          reduction: what `reduce` does is meant: the first operand's dtype is None, or the one of
+          signature, casting: as for a call.
+          reduction: resolve for `reduce`: the first dtype is None, or equal to the dtype of
             the result.
 
         Raises TypeError where a call would refuse operands of those dtypes.

@@ -22,7 +22,7 @@ from ..base.typing import Array, DimSize
 from .shape import SymbolicDim
 
 Key: TypeAlias = tuple[Any, ...]        # a size, then what tells one of that size from another
-MOST_DEGREE = 100       # of a product; no size of 64 bits is so high a power of a number above 1
+MOST_DEGREE = 100       # of a product: a size of 64 bits is at most the 63rd power of 2
 
 
 class Factor:

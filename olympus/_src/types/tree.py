@@ -280,7 +280,7 @@ def tree_leaves_with_path(
 ) -> list[PathLeaf]:
     """`(key path, leaf)` of every leaf; see `tree_flatten_with_path`.
 
-    Args: tree, is_leaf, is_leaf_takes_path: as of `tree_flatten_with_path`.
+    Args: tree, is_leaf, is_leaf_takes_path: as for `tree_flatten_with_path`.
 
     >>> [(keystr(path), leaf) for path, leaf in tree_leaves_with_path({"k": (1, 2)})]
     [("['k'][0]", 1), ("['k'][1]", 2)]
@@ -297,7 +297,7 @@ def tree_map_with_path(f: Callable[..., PyTree], tree: PyTree, *rest: PyTree,
       f: a function of a key path and as many values as there are trees.
       tree: the pytree whose structure counts.
       *rest: further trees.
-      is_leaf, is_leaf_takes_path: as of `tree_flatten_with_path`.
+      is_leaf, is_leaf_takes_path: as for `tree_flatten_with_path`.
     Returns: A pytree of the structure of `tree`.
 
     >>> tree_map_with_path(lambda path, x: keystr(path) + "=" + str(x), {"k": [1, 2]})

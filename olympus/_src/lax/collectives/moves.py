@@ -450,7 +450,7 @@ def psum_scatter(x: T, axis_name: AxisName, *, scatter_dimension: int = 0,
 
     Args:
       x: a pytree of arrays.
-      axis_name, axis_index_groups: as of `all_gather`.
+      axis_name, axis_index_groups: as for `all_gather`.
       scatter_dimension: the axis that is shared out; it has one entry per position and goes away.
       tiled: the axis has a multiple of that many entries, and each element keeps its share.
     Returns: A pytree of arrays without `scatter_dimension`, or with 1 / size of it if `tiled`.
@@ -518,7 +518,7 @@ def all_to_all(x: T, axis_name: AxisName, split_axis: int, concat_axis: int, *,
 
     Args:
       x: a pytree of arrays.
-      axis_name, axis_index_groups: as of `all_gather`.
+      axis_name, axis_index_groups: as for `all_gather`.
       split_axis: the axis that is shared out; it has one entry per position and goes away.
       concat_axis: where the new axis, of the parts by sender, is in the result.
       tiled: split `split_axis` into equal parts and join the parts along the existing
@@ -552,7 +552,7 @@ def pswapaxes(x: T, axis_name: AxisName, axis: int, *,
 
     Args:
       x: a pytree of arrays.
-      axis_name, axis_index_groups: as of `all_gather`.
+      axis_name, axis_index_groups: as for `all_gather`.
       axis: the axis of the array.
 
     Returns:

@@ -251,7 +251,7 @@ def solveh_banded(ab: ArrayLike, b: ArrayLike, overwrite_ab: bool = False,
     """The solution x of a x = b with a positive definite matrix a of few diagonals.
 
     Args:
-      ab: [..., u + 1, n]: its upper diagonals, or if `lower` those below, as of `cholesky_banded`.
+      ab: [..., u + 1, n]: its upper diagonals, or if `lower` those below, as for `cholesky_banded`.
       lower: whether ab holds the lower diagonals.
     Returns: [..., n] for a vector, else [..., n, m]; NaN where a is not positive definite.
 

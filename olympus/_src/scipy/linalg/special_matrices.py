@@ -224,7 +224,7 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
     Args:
       a: [..., m], m > 0.
       n: the size of v.
-      mode: "full", "same" or "valid", as of `olympus.numpy.convolve`.
+      mode: "full", "same" or "valid", as for `olympus.numpy.convolve`.
     Returns: [..., k, n], of as many rows as the convolution has elements.
 
     Raises ValueError for a number, no elements, n < 1 and other modes.

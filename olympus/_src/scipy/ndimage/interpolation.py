@@ -321,8 +321,8 @@ def affine_transform(input: ArrayLike, matrix: ArrayLike, offset: ArrayLike = 0.
         last column.
       offset: [n], or a number for all axes; not read where the matrix has it.
       output_shape: of the result; the image's unless given.
-      order, cval, prefilter: as of `map_coordinates`.
-      mode: as of `map_coordinates`, but "constant" and "wrap" are SciPy's.
+      order, cval, prefilter: as for `map_coordinates`.
+      mode: as for `map_coordinates`, but "constant" and "wrap" are SciPy's.
     Returns: An image of the same dtype.
 
     Raises ValueError for a matrix of another shape.
@@ -359,7 +359,7 @@ def shift(input: ArrayLike, shift: ArrayLike, *, order: int = 3, mode: str = "co
     Args:
       input: an image of n axes.
       shift: [n], or a number for all axes; may be traced.
-      order, mode, cval, prefilter: as of `affine_transform`.
+      order, mode, cval, prefilter: as for `affine_transform`.
     Returns: An image of the same shape and dtype.
 
     >>> print(olympus.scipy.ndimage.shift(onp.array([1., 2., 3.]), 1.0, order=1))
@@ -382,7 +382,7 @@ def zoom(input: ArrayLike, zoom: float | tuple[float, ...], *, order: int = 3,
     Args:
       input: an image of n axes.
       zoom: a factor per axis, or one for all; static.
-      order, mode, cval, prefilter: as of `affine_transform`.
+      order, mode, cval, prefilter: as for `affine_transform`.
       grid_mode: whether pixels are areas, so that edges meet, or points, so that the middles of the
         first and last pixels do.
     Returns: An image of the same dtype, of the shape times the factors, rounded.

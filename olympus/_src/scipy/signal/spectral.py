@@ -228,8 +228,8 @@ def stft(x: ArrayLike, fs: ArrayLike = 1.0, window: Window = "hann", nperseg: in
         or None, not at all.
       padded: fill up with zeros to a whole number of segments.
       scaling: "spectrum", or "psd", whose squares are a density.
-    Returns: (frequencies[k], times[m], transforms), complex: the axis of time is last, that of
-      frequencies in the place of `axis`.
+    Returns: (frequencies[k], times[m], transforms), complex: the axis of time is last, the axis
+      of frequencies in the place of `axis`.
 
     Raises ValueError for sizes that do not fit and names that are unknown.
 
@@ -351,7 +351,7 @@ def periodogram(x: ArrayLike, fs: ArrayLike = 1.0, window: Window = "boxcar",
     """The power spectral density of a signal as one segment.
 
     Args:
-      fs, window, detrend, return_onesided, scaling, axis: as of `csd`.
+      fs, window, detrend, return_onesided, scaling, axis: as for `csd`.
       nfft: the size of the transform: longer, the signal is filled up with zeros; shorter, cut.
     Returns: (frequencies[k], densities, real, with the frequencies in the place of `axis`).
 
@@ -378,7 +378,7 @@ def coherence(x: ArrayLike, y: ArrayLike, fs: ArrayLike = 1.0, window: Window = 
 
     Args:
       x, y: signals of equal sizes along the axis; integers become floats.
-      fs, window, nperseg, noverlap, nfft, detrend, axis: as of `csd`.
+      fs, window, nperseg, noverlap, nfft, detrend, axis: as for `csd`.
     Returns: (frequencies[k], numbers from 0 to 1, with the frequencies in the place of `axis`).
 
     >>> x = onp.sin(onp.arange(32.))
@@ -402,7 +402,7 @@ def spectrogram(x: ArrayLike, fs: ArrayLike = 1.0, window: Window = ("tukey", 0.
     """The power spectral densities of a signal's segments, one by one.
 
     Args:
-      fs, window, nperseg, nfft, detrend, return_onesided, scaling, axis: as of `csd`.
+      fs, window, nperseg, nfft, detrend, return_onesided, scaling, axis: as for `csd`.
       noverlap: samples that neighbours share; an eighth of them unless given.
       mode: "psd". (SciPy's other modes are `stft` and its parts.)
     Returns: (frequencies[k], times[m], densities): the axis of time is last, the axis of
@@ -497,7 +497,7 @@ complete_docstrings(globals(), {
     "x": "the signal; integers become floats.",
     "axis": "along which.",
     "fs": "samples per unit of time.",
-    "window": "a name, as of `get_window`, or the weights themselves.",
+    "window": "a name, as for `get_window`, or the weights themselves.",
     "nperseg": "samples of a segment; 256 unless given, or as many as `window` has weights.",
     "noverlap": "samples that neighbours share; half of them unless given.",
     "nfft": "the size of the transforms, filled up with zeros; nperseg unless given.",
