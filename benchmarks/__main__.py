@@ -20,7 +20,7 @@ from .contestants import Contestant
 from .measure import QUICK, Effort, Findings, measure
 from .report import Report, write
 
-OTHERS = "jax", "numpy", "torch"
+OTHERS = "jax", "numpy", "torch", "scipy", "numba"
 QUICK_SECONDS = 110.0
 
 

@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any, NamedTuple
 
-JIT, NUMPY, TORCH = "jit", "numpy", "torch"     # families: what has JAX's API, NumPy, PyTorch
+# Families: what has JAX's API, and libraries by themselves.
+JIT, NUMPY, TORCH, SCIPY, NUMBA = FAMILIES = "jit", "numpy", "torch", "scipy", "numba"
 ARRAYS = JIT, NUMPY, TORCH
 
 # One file each, in the order of the tables.

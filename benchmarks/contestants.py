@@ -11,7 +11,7 @@ import time
 from typing import Any
 
 from . import ROOT
-from .cases import Case
+from .cases import FAMILIES, JIT, Case
 
 # What compiled programs a system keeps on disk, by itself or by the user's wish, is left out.
 COLD = {"OLYMPUS_ENABLE_COMPILATION_CACHE": "false", "JAX_ENABLE_COMPILATION_CACHE": "false"}
@@ -90,7 +90,7 @@ class Contestant:
 
     @property
     def family(self) -> str:
-        return self.library if self.library in ("numpy", "torch") else "jit"
+        return self.library if self.library in FAMILIES else JIT
 
     def plays(self, case: Case) -> bool:
         return self.family in case.setups

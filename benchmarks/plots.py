@@ -22,7 +22,8 @@ from .report import Report, named
 # Text stays text, and equal figures give equal files.
 pyplot.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "olympus", "font.size": 9,
                         "axes.spines.top": False, "axes.spines.right": False})
-COLORS = {"olympus": "#2a6fb0", "jax": "#c44e52", "numpy": "#55a868", "torch": "#dd8452"}
+COLORS = {"olympus": "#2a6fb0", "jax": "#c44e52", "numpy": "#55a868", "torch": "#dd8452",
+          "scipy": "#8172b3", "numba": "#937860"}
 LINES = {"plain": "--", "checkpoint": "-"}
 
 

@@ -10,7 +10,8 @@ from .cases import group_named
 from .figures import Row, exponent, means, series, three
 from .measure import Findings
 
-NAMES = {"olympus": "Olympus", "jax": "JAX", "numpy": "NumPy", "torch": "PyTorch"}
+NAMES = {"olympus": "Olympus", "jax": "JAX", "numpy": "NumPy", "torch": "PyTorch",
+         "scipy": "SciPy", "numba": "Numba"}
 AHEAD = 0.95    # a system is ahead of Olympus if its ratio is below this in every round
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any
 
-from .cases import JIT, NUMPY, TORCH
+from .cases import JIT, NUMBA, NUMPY, SCIPY, TORCH
 
 
 class System:
@@ -56,7 +56,7 @@ class NumPy(System):
 
     @cached_property
     def np(self) -> Any:
-        return self.module
+        return import_module("numpy")
 
     def jit(self, fun: Callable[..., Any]) -> Callable[..., Any]:
         return fun
@@ -68,10 +68,29 @@ class NumPy(System):
         return list(x) if isinstance(x, tuple | list) else [x]
 
 
+class SciPy(NumPy):
+    """SciPy's functions of NumPy's arrays."""
+
+    family = SCIPY
+
+
+class Numba(NumPy):
+    """Loops that Numba compiles."""
+
+    family = NUMBA
+
+    def jit(self, fun: Callable[..., Any]) -> Callable[..., Any]:
+        return self.njit(fun)
+
+
 class Torch(NumPy):
     """PyTorch, eager; its functions have NumPy's names in what the cases use."""
 
     family = TORCH
+
+    @cached_property
+    def np(self) -> Any:
+        return self.module
 
     def array(self, x: Any) -> Any:
         return self.module.tensor(x)
@@ -83,4 +102,4 @@ class Torch(NumPy):
 
 def system(name: str) -> System:
     """The system of a name, not yet imported."""
-    return {"numpy": NumPy, "torch": Torch}.get(name, System)(name)
+    return {"numpy": NumPy, "torch": Torch, "scipy": SciPy, "numba": Numba}.get(name, System)(name)

@@ -335,9 +335,40 @@ def case_programs_are_made_of_their_parts_as_kfac_does():
     assert made.jaxpr.debug_info.func_name == "g" and jax.core.jaxpr_as_fun(made)(1.) == [2.]
 
 
-def case_vmap_knows_no_classes_of_its_own():
+class Labelled:
+    def __init__(self, name, rows):
+        self.name, self.rows = name, rows
+
+
+def case_vmap_maps_a_class_by_its_own_functions_as_mujoco_registers_one():
     from jax._src.interpreters.batching import is_vmappable
+    from jax.interpreters import batching
     assert not is_vmappable(jnp.ones(2)) and not is_vmappable([1])
+    x, y = Labelled("x", jnp.arange(6.).reshape(2, 3)), jnp.array([1., 2.])
+    raises(TypeError, lambda: jax.vmap(lambda x: x.rows)(x))
+    batching.register_vmappable(
+        Labelled, int, int, lambda cont, _, x, axis: Labelled(x.name, cont(x.rows, axis)),
+        lambda cont, n, x, axis: Labelled(f"{x.name}{n}", cont(n, x.rows, axis)), None)
+    try:
+        assert is_vmappable(x)
+        out = jax.vmap(lambda x, y, k: {"a": Labelled(x.name, x.rows * y), "b": y + k},
+                       out_axes={"a": 1, "b": 0})(x, y, k=y)
+        assert out["a"].name == "x2" and out["b"].tolist() == [2, 4]
+        assert out["a"].rows.tolist() == [[0, 6], [1, 8], [2, 10]]
+        nested = jax.vmap(jax.vmap(lambda y, x: Labelled("z", y + x.rows), (0, 1)), (0, None))
+        assert nested(jnp.ones((4, 3)), x).rows.shape == (4, 3, 2)
+        jitted = jax.jit(jax.vmap(jax.grad(lambda y: Labelled("z", y ** 2).rows)))
+        assert jitted(y).tolist() == [2, 4]
+        raises(ValueError, lambda: jax.vmap(lambda x, y: y)(x, jnp.ones(3)))
+    finally:
+        batching.unregister_vmappable(Labelled)
+    raises(TypeError, lambda: jax.vmap(lambda x: x.rows)(x))
+
+
+def case_keywords_have_the_names_of_0_10_2():
+    assert jax.make_mesh(axis_shapes=(1,), axis_names=("a",)).axis_names == ("a",)
+    assert jax.make_mesh(axis_sizes=(1,), axis_names=("a",)).axis_names == ("a",)
+    jax.config.update(name="jax_enable_x64", val=jax.config.jax_enable_x64)
 
 
 def case_compilations_can_be_refused_as_chex_does():

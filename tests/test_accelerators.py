@@ -62,16 +62,23 @@ def test_conversions_to_fewer_bits_are_kept_on_accelerators():
     def kept(dtype):
         return lowered(lambda x: x.astype(dtype).astype("float32"), x, platform="cuda").as_text()
 
-    for dtype, name in (("float16", "f16"), ("float8_e4m3fn", "f8E4M3FN"), ("bfloat16", "bf16")):
+    for dtype, name, fence in (
+            ("float16", "f16", "select"), ("float8_e4m3fn", "f8E4M3FN", "select"),
+            ("bfloat16", "bf16", "reduce_precision")):
         # XLA:GPU drops a conversion and its inverse that follow each other, but not around these.
-        assert "stablehlo.select" in kept(dtype) and f"tensor<3x{name}>" in kept(dtype)
+        assert f"stablehlo.{fence}" in kept(dtype) and f"tensor<3x{name}>" in kept(dtype)
     jitted = olympus.jit(lambda x: x.astype("float16"))
     text = lowered(lambda x: jitted(x).astype("float32"), x, platform="tpu").as_text()
     assert "stablehlo.select" in text
+    few = np.float32([1.1, np.inf, np.nan, 3.4e38, 1e-39, -0.0, 1 + 2 ** -8, 1 + 3 * 2 ** -8])
+    np.testing.assert_array_equal(
+        here(lambda x: x.astype("bfloat16").astype("float32"), few, platform="cuda"),
+        few.astype(olympus.numpy.bfloat16).astype(np.float32))
     wide = np.asarray([1e30, 2], olympus.numpy.bfloat16)
-    for f in (lambda x: (x.astype("float32") * x.astype("float32")).astype("float16"),
-              lambda x: (x / x).astype("float16")):     # LLVM would divide in float16
-        assert "stablehlo.select" in lowered(f, wide, platform="cuda").as_text()
+    for f, fence in (
+            (lambda x: (x.astype("float32") * x.astype("float32")).astype("float16"), "select"),
+            (lambda x: (x / x).astype("float16"), "reduce_precision")):     # LLVM: in float16
+        assert f"stablehlo.{fence}" in lowered(f, wide, platform="cuda").as_text()
     assert "stablehlo.select" not in lowered(
         lambda x: (x * 2).astype("bfloat16") + 1, x, platform="cuda").as_text()
 

@@ -495,6 +495,9 @@ KEYWORDS: list[tuple[str, Call]] = [
     ("empty_like", lambda o: 0 * o.empty_like(INTS, order="K", subok=False)),
     ("frombuffer", lambda o: o.frombuffer(b"abcd", "uint8", like=None)),
     ("nanvar", lambda o: o.nanvar(EDGES, correction=1)),
+    ("nanvar of no more than ddof", lambda o: o.stack(
+        [o.nanvar(EDGES[5:], ddof=1), o.nanvar(M, ddof=7), o.nanvar(INTS, ddof=99),
+         o.var(EDGES[:2], ddof=3)])),
     ("nanstd", lambda o: o.nanstd(M, axis=0, correction=0.5)),
     ("concatenate", lambda o: o.concatenate([M, M], 1, out=None, casting="safe", dtype=float)),
     ("concat", lambda o: o.concat([INTS, INTS], axis=0, dtype=float, casting="safe", out=None)),
@@ -517,6 +520,7 @@ KEYWORDS: list[tuple[str, Call]] = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:Degrees of freedom", "ignore:divide by zero")
 @pytest.mark.parametrize("call", [c for _, c in KEYWORDS], ids=[name for name, _ in KEYWORDS])
 def test_keywords_are_numpys(call: Call) -> None:
     check(call(onp), call(np))
@@ -524,6 +528,7 @@ def test_keywords_are_numpys(call: Call) -> None:
 
 @pytest.mark.parametrize(("call", "error", "text"), [
     (lambda: onp.zeros(3, order="F"), ValueError, "zeros: order 'F' given; programs see no"),
+    (lambda: onp.ones(2) * np.clongdouble(1), TypeError, "multiply: operand 1 is a NumPy array of"),
     (lambda: onp.array([[1]], ndmax=1), ValueError, "at most ndmax = 1"),
     (lambda: onp.ones(3, like=X), TypeError, "ones: like of type ndarray"),
     (lambda: onp.tri(3, like=X), TypeError, "tri: like of type ndarray"),
@@ -545,7 +550,7 @@ def test_keywords_are_numpys(call: Call) -> None:
     (lambda: onp.partition(X, 1, kind="other"), ValueError, "'introselect' is required"),
     (lambda: onp.isin(X, X, kind="other"), ValueError, "isin: kind 'other' given"),
     (lambda: onp.unravel_index(1, (2, 3), order="K"), ValueError, "'C' or 'F' is required"),
-], ids=["order", "ndmax", "like", "tri", "loadtxt", "genfromtxt", "kind", "equiv", "A", "multi_dot",
+], ids=["order", "extended", "ndmax", "like", "tri", "loadtxt", "genfromtxt", "kind", "equiv", "A", "multi_dot",
         *[f"fft{i}" for i in range(14)], "casting", "a_min", "clip-out", "dot-out", "concat-out",
         "cumulative-out", "partition", "isin", "unravel_index"])
 def test_keywords_that_arrays_cannot_honour(call: Any, error: type[Exception], text: str) -> None:

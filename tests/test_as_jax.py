@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -241,6 +242,16 @@ def test_quantiles_beyond_the_data_are_its_ends():
     with compatible(True):
         np.testing.assert_array_equal(onp.quantile(onp.array(X), q), [0, 2, np.nan])
     assert onp.isnan(onp.quantile(onp.array(X), q)).all()
+
+
+def test_joined_floats_become_the_integers_that_are_asked_for():
+    joins = [partial(join, [onp.array([1.7, -2.5]), onp.array([3, 4])], dtype="int8")
+             for join in (onp.concatenate, onp.stack, onp.hstack, onp.vstack)]
+    for join in joins:
+        with pytest.raises(TypeError, match="same_kind"):
+            join()
+        with compatible(True):
+            assert join().dtype == onp.int8 and join().ravel().tolist() == [1, -2, 3, 4]
 
 
 def test_one_sample_has_the_shape_of_bounds_of_size_1():

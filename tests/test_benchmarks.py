@@ -7,7 +7,9 @@ from types import SimpleNamespace
 import pytest
 
 from benchmarks import __main__ as command_line, contestants, machine, report
-from benchmarks.cases import ARRAYS, GROUPS, Anew, Case, Figures, Loop, Skipped, chosen, group_named
+from benchmarks.cases import (
+    FAMILIES, GROUPS, Anew, Case, Figures, Loop, Skipped, chosen, group_named,
+)
 from benchmarks.clock import Time
 from benchmarks.figures import Row, exponent, geometric_mean, means, series, spread, three
 from benchmarks.measure import Effort, Findings, measure
@@ -30,7 +32,7 @@ def test_systems_and_groups_are_named_with_commas_each_once():
 
 
 def test_an_unknown_name_is_told_with_those_there_are():
-    with pytest.raises(ArgumentTypeError, match="mlx given; names of jax, numpy, torch"):
+    with pytest.raises(ArgumentTypeError, match="mlx given; names of jax, numpy, torch, scipy"):
         command_line.others_of("jax,mlx")
 
 
@@ -243,7 +245,7 @@ def test_every_case_has_a_setup_and_every_group_a_file():
     for name in GROUPS:
         group = group_named(name)
         assert group.name == name and group.cases
-        assert all(set(case.setups) <= set(ARRAYS) for case in group.cases.values())
+        assert all(set(case.setups) <= set(FAMILIES) for case in group.cases.values())
         assert all(case.after in ("", *group.cases) for case in group.cases.values())
     assert len([*chosen([], quick=True)]) < len([*chosen([], quick=False)])
 

@@ -674,6 +674,7 @@ CACHES = {
     # what lowering makes again and again
     ("lowering/rule_programs.py", "_programs"): "primitive, params, avals, platform, rule's code, "
         "Context | process | 512",
+    ("lowering/glances.py", "GLANCES"): "primitive | process | 1024",
     ("lowering/kernels.py", "_applying"): "primitive, params, avals | process | 4096",
     ("lowering/attributes.py", "_types"): "aval or dtype | process | 65536, the context 32 MiB",
     ("lowering/attributes.py", "_attrs"): "text or ints | process | 65536, the context 32 MiB",
@@ -831,7 +832,7 @@ def mutable_caches():
     """(file, name) of each cache in the package, by what makes one."""
     makers = {"Memo", "memoize", "lru_cache", "cache", "WeakValueDictionary", "WeakKeyDictionary",
               "WeakSet", "OrderedDict", "deque", "weakref_lru_cache", "Executables", "_Grown",
-              "PjitFunctionCache", "KnownTypes"}
+              "PjitFunctionCache", "KnownTypes", "_Glances"}
     root = Path(olympus.__file__).parent
 
     def maker(node):

@@ -73,6 +73,18 @@ def test_elementwise_formulas_round_once_and_keep_the_edges(
     assert (np.signbit(found) == np.signbit(wanted))[zero].all()
 
 
+@pytest.mark.parametrize("largest", [1.6e7, 1e38])
+@pytest.mark.parametrize("name", ["sin", "cos", "tan"])
+def test_angles_of_large_arrays_are_reduced_by_their_size(
+        name: str, largest: float, rng: np.random.Generator) -> None:
+    x = (rng.standard_normal(1 << 18) * 100).astype(np.float32)
+    x[:3] = largest, np.inf, -0.0
+    found, wanted = np.asarray(jit(getattr(lax, name))(x)), wide_fun(name, x)
+    assert np.isnan(found[1]) and np.signbit(found[2]) == np.signbit(wanted[2])
+    unit = 2.0 ** (np.frexp(np.delete(wanted, (1, 2)))[1] - 24)
+    assert (abs(np.delete(found - wanted, (1, 2))) / unit).max() < 0.51
+
+
 # Where formulas of float64 change, in part as NumPy rounds them.
 EDGES_64 = np.array([
     0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 0.5, -0.5, 2, -2, 3, 1e-310, -1e-310, 2.0 ** -1022,

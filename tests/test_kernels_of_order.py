@@ -142,6 +142,18 @@ def test_sorting_of_integers_that_share_digits() -> None:
     np.testing.assert_array_equal(olympus.numpy.argsort(given), np.argsort(given, kind="stable"))
 
 
+@pytest.mark.parametrize(("dtype", "first", "last"), [
+    ("int32", 0, 4095), ("int32", 0, 4096), ("int32", -2 ** 31, 2 ** 31 - 1),
+    ("int32", -2 ** 31, -2 ** 31 + 4095), ("int32", 2 ** 31 - 65, 2 ** 31 - 1),
+    ("uint32", 2 ** 32 - 4096, 2 ** 32 - 1), ("uint32", 7, 7)])
+def test_sorting_of_integers_in_a_short_range(dtype: str, first: int, last: int) -> None:
+    sort = jit(onp.sort)
+    x = RNG.integers(first, last, (1 << 16) + 1, dtype, endpoint=True)
+    x[[5, 9, -1]] = first, last, last
+    np.testing.assert_array_equal(sort(x), np.sort(x))
+
+
+
 # Rows
 
 ROWS = "sort of rows side by side"

@@ -153,7 +153,14 @@ def test_one_device_needs_no_partitions():
     assert y.tolist() == [1, 2, 3, 4] and y.sharding.mesh == sharding.mesh
     text = f.lower(np.arange(4.0)).as_text()
     assert "mhlo.num_partitions = 1" in text and "sdy.sharding" not in text
-    assert olympus.device_put(np.arange(4.0), sharding).sharding == sharding
+    x = olympus.device_put(np.arange(4.0), sharding)
+    assert x.sharding == sharding
+    # Results are spread like the first argument with as many axes. Regression: they had P().
+    y = olympus.device_put(np.ones((4, 4)), NamedSharding(Mesh([DEVICE], "x"), P(None, "x")))
+    found = olympus.jit(lambda x, y: (x, 2 * x, y.T, y[0], y.sum(), y[None]))(x, y)
+    assert [z.sharding.spec for z in found] == [
+        P("x"), P("x"), P(None, "x"), P("x"), P(), P()]
+    assert (x + 1).sharding == olympus.grad(lambda x: (x ** 2).sum())(x).sharding == sharding
 
 
 def test_the_current_mesh():

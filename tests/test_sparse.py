@@ -56,6 +56,15 @@ def padded(mat, more=3):
     return sparse.BCOO((data, indices.astype(np.int32)), shape=mat.shape)
 
 
+def _by_references(m):
+    """M V + 2 M V, collected in a place. Regression: a TypeError outside of jit."""
+    place, total = olympus.new_ref(onp.asarray(V)), olympus.new_ref(onp.zeros(5))
+    for _ in range(2):
+        total[...] += m @ place[...]
+        place[...] *= 2
+    return olympus.freeze(total)
+
+
 # A function of a matrix [5, 6], sparse or dense; under sparsify, jit, jvp, vmap and grad.
 ROWS = {
     "matvec": lambda m: m @ V, "matmat": lambda m: m @ X, "vecmat": lambda m: W @ m,
@@ -77,7 +86,7 @@ ROWS = {
     "while": lambda m: lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] * 2),
                                       (0, m))[1],
     "cond": lambda m: lax.cond(V[0] > 9, lambda x: x * 2, lambda x: -x, m),
-    "checkpoint": lambda m: olympus.checkpoint(lambda x: x * 2)(m),
+    "checkpoint": lambda m: olympus.checkpoint(lambda x: x * 2)(m), "references": _by_references,
 }
 
 

@@ -1,6 +1,6 @@
 """What Olympus lowers by formulas of its own on one CPU (`olympus/_src/lax/kernels`)."""
 
-from ..cases import ARRAYS, JIT, NUMPY, TORCH, Group
+from ..cases import ARRAYS, JIT, NUMBA, NUMPY, SCIPY, TORCH, Group
 from ..inputs import normal, positive_definite, uniform
 from .execute import run
 
@@ -119,15 +119,25 @@ def _(L):
     return run(L, L.np.maximum.accumulate, normal(1_000_000))
 
 
+@group.case("cumulative maxima of 10⁶", TORCH)
+def _(L):
+    return run(L, lambda x: L.cummax(x, 0)[0], normal(1_000_000))
+
+
 @group.case("cumulative products of 10⁶", *ARRAYS)
 def _(L):
     return run(L, lambda x: L.np.cumprod(x, 0), 1 + 1e-6 * uniform(0, 1, 1_000_000), check=False)
 
 
+def in_order(L, x, axis=-1):
+    found = L.np.sort(x, axis)
+    return found[0] if L.family == TORCH else found
+
+
 for count in (100_000, 1_000_000):
     @group.case(f"sort of {count:,}", *ARRAYS)
     def _(L, count=count):
-        return run(L, lambda x: L.np.sort(x), normal(count))
+        return run(L, lambda x: in_order(L, x), normal(count))
 
     @group.case(f"argsort of {count:,}", *ARRAYS)
     def _(L, count=count):
@@ -146,15 +156,18 @@ def _(L):
 
 
 for shape, axis in (((10_000, 100), 1), ((1_000, 1_000), 0)):
-    for title, name in (("sort", "sort"), ("argsort", "argsort")):
-        @group.case(f"{title} of {shape[0]:,} × {shape[1]:,}, axis {axis}", *ARRAYS)
-        def _(L, shape=shape, axis=axis, name=name):
-            return run(L, lambda x: getattr(L.np, name)(x, axis), normal(*shape), check=False)
+    @group.case(f"sort of {shape[0]:,} × {shape[1]:,}, axis {axis}", *ARRAYS)
+    def _(L, shape=shape, axis=axis):
+        return run(L, lambda x: in_order(L, x, axis), normal(*shape))
+
+    @group.case(f"argsort of {shape[0]:,} × {shape[1]:,}, axis {axis}", *ARRAYS)
+    def _(L, shape=shape, axis=axis):
+        return run(L, lambda x: L.np.argsort(x, axis), normal(*shape), check=False)
 
 
 @group.case("sort of 10⁶ integers below 100", *ARRAYS)
 def _(L):
-    return run(L, lambda x: L.np.sort(x), uniform(0, 100, 1_000_000).astype("int32"))
+    return run(L, lambda x: in_order(L, x), uniform(0, 100, 1_000_000).astype("int32"))
 
 
 @group.case("128 rows of a table of 784", *ARRAYS)
@@ -221,6 +234,19 @@ def _(L):
     return run(L, lambda x: L.np.nonzero(x)[0], normal(1_000_000) > 0, check=False)
 
 
+@group.case("places of the true ones of 10⁶", NUMBA)
+def _(L):
+    def places(x):
+        found, count = empty(x.size, int32), 0
+        for i in range(x.size):
+            found[count] = i
+            count += x[i]
+        return found[:count]
+
+    empty, int32 = L.np.empty, L.np.int32
+    return run(L, places, normal(1_000_000) > 0, check=False)
+
+
 @group.case("100,000 rows of a table of 64", *ARRAYS)
 def _(L):
     places = (uniform(0, 100_000, 100_000)).astype("int32")
@@ -233,6 +259,11 @@ for n, count in ((1_000_000, 3), (100_000, 32), (100_000, 1_000), (10_000, 10_00
     @group.case(f"convolve {n:,} by {count:,}", JIT, NUMPY)
     def _(L, n=n, count=count):
         return run(L, lambda x, y: L.np.convolve(x, y), normal(n), normal(count, seed=1))
+
+
+    @group.case(f"convolve {n:,} by {count:,}", SCIPY)
+    def _(L, n=n, count=count):
+        return run(L, lambda x, y: L.signal.convolve(x, y), normal(n), normal(count, seed=1))
 
 
 @group.case("convolve 10,000 by 1,000, gradients", JIT, slow=True)
@@ -248,12 +279,18 @@ for size in (3, 7, 31):
                    check=False)
 
 
+    @group.case(f"filter of {size} × {size} on an image of 512 × 512", SCIPY)
+    def _(L, size=size):
+        return run(L, lambda x, w: L.signal.convolve(x, w, "same"), normal(512, 512),
+                   normal(size, size, seed=1), check=False)
+
+
 # Elementwise functions of 10⁶ numbers
 
 for title, fun in (("sin", lambda L, x, y: L.np.sin(x)), ("arcsin", lambda L, x, y: L.np.arcsin(x)),
                    ("arctan2", lambda L, x, y: L.np.arctan2(x, y)),
                    ("x % y", lambda L, x, y: x % y), ("x ** 2.5", lambda L, x, y: y ** 2.5)):
-    @group.case(f"{title} of 10⁶", JIT, NUMPY)
+    @group.case(f"{title} of 10⁶", *ARRAYS)
     def _(L, fun=fun):
         return run(L, lambda x, y: fun(L, x, y), uniform(-1, 1, 1_000_000),
                    uniform(0.1, 2, 1_000_000, seed=1), check=False)
@@ -275,6 +312,24 @@ def forces(L, x):
 @group.case("forces between 1,000 bodies", JIT, NUMPY)
 def _(L):
     return run(L, lambda x: forces(L, x), normal(1_000, 3))
+
+
+@group.case("forces between 1,000 bodies", NUMBA)
+def _(L):
+    def each(x):
+        found = zeros_like(x)
+        for i in range(x.shape[0]):
+            for j in range(x.shape[0]):
+                a, b, c = x[i, 0] - x[j, 0], x[i, 1] - x[j, 1], x[i, 2] - x[j, 2]
+                near = a * a + b * b + c * c + offset
+                pull = one / (near * sqrt(near))
+                found[i, 0] += a * pull
+                found[i, 1] += b * pull
+                found[i, 2] += c * pull
+        return found
+
+    zeros_like, sqrt, one, offset = L.np.zeros_like, L.np.sqrt, L.np.float32(1), L.np.float32(1e-3)
+    return run(L, each, normal(1_000, 3))
 
 
 @group.case("forces between 1,000 bodies, gradient", JIT, slow=True)
@@ -300,6 +355,22 @@ def _(L):
             u[1:-1, 1:-1] += heated(u)
         return u
 
+    return run(L, steps, normal(512, 512))
+
+
+@group.case("20 steps of the heat equation, 512 × 512", NUMBA)
+def _(L):
+    def steps(u):
+        u, new = u.copy(), u.copy()
+        for _ in range(20):
+            for i in range(1, u.shape[0] - 1):
+                for j in range(1, u.shape[1] - 1):
+                    new[i, j] = u[i, j] + tenth * (
+                        u[i + 1, j] + u[i - 1, j] + u[i, j + 1] + u[i, j - 1] - four * u[i, j])
+            u, new = new, u
+        return u
+
+    tenth, four = L.np.float32(0.1), L.np.float32(4)
     return run(L, steps, normal(512, 512))
 
 

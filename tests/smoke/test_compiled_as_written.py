@@ -501,6 +501,7 @@ ADDED: dict[str, tuple[Callable[[Any], Any], list[float]]] = {
     "of a repeated number": (lambda x: onp.sum(lax.broadcast(x[0], (8,))), [-0.0, 1]),
     "of repeated rows": (lambda x: onp.sum(lax.broadcast(x, (8,)), 0), [-0.0, -0.0]),
     "of negatives": (lambda x: onp.sum(-x), [1, -1]),
+    "of negatives, twice": (lambda x: onp.stack([onp.sum(y := -x), onp.sum(y, 0)]), [1, -1]),
     "of moved negatives": (lambda x: onp.sum(-x.reshape(1, 2), 1), [1, -1]),
     "of products with -1": (lambda x: onp.sum(x * -1), [1, -1]),
     "a mean": (lambda x: onp.mean(onp.full(8, -0.0, x.dtype)) + 0 * x, [1, 2]),
@@ -516,9 +517,12 @@ ADDED: dict[str, tuple[Callable[[Any], Any], list[float]]] = {
 def test_a_sum_of_elements_is_no_negative_zero(name):
     """A sum begins with 0, and 0 + -0 is 0; NumPy's begins with -0."""
     for key, (f, x) in ADDED.items():
-        found = olympus.jit(f)(onp.asarray(x, name))
-        assert not onp.signbit(found).any(), key
-        assert not found.any(), key
+        x = onp.asarray(x, name)
+        traced = olympus.jit(f).trace(x)
+        for platform in ("cpu", "cuda"):
+            found = traced.lower(lowering_platforms=(platform,)).compile()(x)
+            assert not onp.signbit(found).any(), (key, platform)
+            assert not found.any(), (key, platform)
 
 
 def test_a_sum_in_a_module_of_several_platforms_is_no_negative_zero(monkeypatch):
@@ -532,13 +536,17 @@ def test_a_sum_in_a_module_of_several_platforms_is_no_negative_zero(monkeypatch)
     assert not onp.signbit(found).any()
 
 
-def test_the_angle_of_zeros_from_comparisons():
-    """arctan2 of a number that the compiler knows to be 0 or 1: of a comparison with itself."""
+@pytest.mark.parametrize("zero", [
+    lambda x: (x > x) ^ (x > x), lambda x: lax.ne(x, 0) ^ lax.ne(x, 0), lambda x: x & ~x,
+    lambda x: (x + 1) - (x + 1), lambda x: lax.rem(x, 1)], ids=["x > x", "x != 0", "&", "-", "%"])
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_the_angle_of_zeros_from_integers(zero, dtype):
+    """arctan2 of numbers that the compiler knows to be 0, though the program does not say so."""
     def run(x):
-        e = ((x > x) ^ (x > x)).astype("float32")
+        e = zero(x).astype(dtype)
         return onp.arctan2(e, e)
 
-    assert float(olympus.jit(run)(np.float32(1))) == 0
+    assert float(olympus.jit(run)(np.int32(1))) == 0
 
 
 def in_shard_map(f):
@@ -710,6 +718,12 @@ WRITES: dict[str, tuple[Callable[[Any], Any], Any]] = {
              [[1, 2], [1, 2], [3, 4], [5, 6]]),
     "a loop": (lambda x: lax.fori_loop(0, 2, lambda _, y: shifted(y[0] + 1)[None], x[None]),
                [[2, 2, 2, 3, 4, 5, 6, 7]]),
+    "gathered elements": (lambda x: shifted(x[onp.arange(1, 9) % 8]), [1, 1, 2, 3, 4, 5, 6, 7]),
+    "gathered elements, written whole": (lambda x: (lambda y: shifted(write(y, y, x[0])))(
+        x[onp.arange(1, 9) % 8]), [1, 1, 2, 3, 4, 5, 6, 7]),
+    "a matrix of one column": (lambda x: shifted(onp.dot(
+        x.reshape(8, 1) * onp.ones((1, 4)), onp.ones((4, 1)))),
+        [[0], [0], [4], [8], [12], [16], [20], [24]]),
     "a mapped row": (lambda x: olympus.vmap(lambda y: shifted(y)[None])(x[None] + 1),
                      LATER[None, None]),
     "a slope": (lambda x: olympus.grad(lambda y: (shifted(y * 2)[None] ** 2).sum())(

@@ -160,7 +160,7 @@ ROWS = {
         {"types.avals": "Ty=AbstractValue"}, "olympus.experimental.hiolympus"),
     "_src.interpreters.ad": _primitives("ad"),
     "_src.interpreters.batching": Adapter(
-        "jaxoplanet asks whether vmap knows a class.", {"as_jax.private": "is_vmappable"},
+        "jaxoplanet asks whether vmap knows a class.", {"mapping.vmappable": "is_vmappable"},
         "olympus.interpreters.batching"),
     "_src.interpreters.mlir": _primitives("mlir"),
     "_src.interpreters.partial_eval": _primitives("partial_eval"),

@@ -18,9 +18,9 @@ _flags: Any = lazy_module("absl.flags")
 def _respelling(method: Callable[..., Any]) -> Callable[..., Any]:
     """A method whose errors have JAX's names of options."""
     @functools.wraps(method)
-    def respelt(self: Any, *args: object) -> object:
+    def respelt(self: Any, *args: object, **keywords: object) -> object:
         try:
-            return method(self, *args)
+            return method(self, *args, **keywords)
         except (AttributeError, TypeError, ValueError) as error:
             raise type(error)(spellings.theirs(str(error))) from None
     return respelt

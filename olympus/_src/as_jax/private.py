@@ -55,11 +55,6 @@ def supports_inf(dtype: Any) -> bool:
     return bool(np.isinf(np.asarray(np.inf, dtypes.as_dtype(dtype))))
 
 
-def is_vmappable(x: object) -> bool:
-    """Whether `vmap` maps the value by rules of its class; pytrees of arrays it always does."""
-    return False
-
-
 class HashableFunction(ByKey):
     """A function `f` that equals others of the same code with an equal, hashable `closure`."""
 

@@ -7,8 +7,8 @@ from itertools import compress
 from typing import Any
 
 from ..base.typing import Array, Params, Reference
-from ..base.util import lazy_module
-from ..core.cells import Ref, is_ref, made_above
+from ..base.util import lazy_module, name_of
+from ..core.cells import Ref, at_hand, identity_of, is_ref, made_above
 from ..core.effects import input_effects
 from ..core.evaluate import eval_closed
 from ..core.ir import numbers
@@ -16,8 +16,10 @@ from ..core.primitive import Primitive, Tangent, Zero
 from ..core.staging import closure_convert, stage
 from ..core.trace import Tracer, ctx, typeof
 from ..interpreters.discharge import content, discharge, is_cell, put_back, sources, written
+from ..lax.shape import instantiate
+from ..types.avals import is_float0
 from ..types.refs import ref_aval
-from .rules import CustomCall, Rules, WithTangents, merged
+from .rules import CustomCall, Rules, UserRules, WithTangents, merged
 from .vjp import Backward, Forward, flat_backward
 
 _refs: Any = lazy_module("olympus._src.lax.refs")       # where there are references
@@ -25,7 +27,8 @@ _refs: Any = lazy_module("olympus._src.lax.refs")       # where there are refere
 
 def state_of(x: Reference) -> object:
     """A reference's state, for `is_written`: a cell's content, or the length of the recording."""
-    return x._value if type(x) is Ref else len(x._trace.eqns) if is_ref(x) else None
+    return x._value if type(x) is Ref else None if type(x) is Zero or not is_ref(x) else len(
+        x._trace.eqns)
 
 
 def is_written(ref: Reference, before: Reference) -> bool:
@@ -37,20 +40,22 @@ def is_written(ref: Reference, before: Reference) -> bool:
 
 
 class WithContents(Rules):
-    """The rules of a discharged function, which returns the contents that it writes.
+    """The rules of a function on contents, which returns the contents that it writes.
 
     cells: per operand, the number of its reference, or None; two operands may be one reference.
     new: flags of operands whose contents are results, after the function's own.
     sources: the indices of the references themselves, as in `discharge`.
     """
 
-    __slots__ = ("code", "identity", "own", "rules", "cells", "new", "sources")
+    __slots__ = ("code", "identity", "own", "rules", "cells", "new", "sources", "symbolic",
+                 "changed")
 
     def __init__(self, rules: Rules, cells: Sequence[int | None], new: Sequence[bool],
-                 sources: Sequence[int | None]) -> None:
+                 sources: Sequence[int | None], params: Params) -> None:
         super().__init__(rules)
         self.rules, self.cells, self.new = rules, tuple(cells), tuple(new)
-        self.sources = tuple(sources)
+        self.sources, self.symbolic = tuple(sources), params.get("symbolic_zeros", False)
+        self.changed: set[int] = set()      # numbers of written references
         self.code, self.own = rules.code, rules.own
         self.identity = (self.cells, self.new, self.sources, rules.identity)
         self.num_contents += sum(self.new)
@@ -58,66 +63,96 @@ class WithContents(Rules):
     def closed_over(self, references: bool = False) -> list[Tracer]:
         return self.rules.closed_over(references)
 
-    def referred(self, primals: Sequence[Array]) -> list[Reference]:
-        """The operands with new references in place of contents."""
+    def function(self, *args: Array) -> list[Array]:
+        """The user's function on contents."""
+        rules: Any = self.rules
+        given = self.referred(args)
+        before = list(map(state_of, given))
+        outs = rules.run(*given)
+        self.check_still(name_of(rules.fun), given, before, [not n for n in self.new])
+        return [*outs, *self.contents(given, before)]
+
+    def referred(self, values: Sequence[Tangent]) -> list[Reference]:
+        """The operands with new references in place of contents; a `Zero` stays one."""
         refs: dict[int, Reference] = {}
-        return [x if k is None else refs[k] if k in refs else refs.setdefault(
+        return [x if k is None or type(x) is Zero else refs[k] if k in refs else refs.setdefault(
             k, _refs.new_ref_p.bind(x, memory_space=None, kind=None, pin=False))
-            for x, k in zip(primals, self.cells, strict=True)]
+            for x, k in zip(values, self.cells, strict=True)]
 
-    def contents(self, what: str, given: Sequence[Reference], before: Sequence[object]
-                 ) -> list[Array]:
-        """The contents of the written references after the rule; `before` is by `state_of`.
+    def contents(self, given: Sequence[Reference], before: Sequence[object]) -> list[Array]:
+        """The contents that are results, after the function or rule; `changed` notes which are new.
+        """
+        self.changed.update([k for x, was, k in zip(given, before, self.cells, strict=True)
+                             if k is not None and is_written(x, was)])
+        return [_refs.get_p.bind(x, view=_refs.WHOLE) for x in compress(given, self.new)]
 
-        ValueError if the rule has written a reference that the function does not write.
+    def check_written(self, what: str, given: Sequence[Reference], before: Sequence[object]
+                      ) -> None:
+        """ValueError if the rule has written a reference that the function does not write.
+
+        `before` is by `state_of`.
         """
         returned = {None, *compress(self.cells, self.new)}
         for x, was, k in zip(given, before, self.cells, strict=True):
-            if k not in returned and is_written(x, was):
+            if k not in returned and type(x) is not Zero and is_written(x, was):
                 raise ValueError(
                     f"{what}: the rule {self.names[0]} writes the reference {typeof(x)}, which the "
                     "function\n  with this rule does not write, in a body of jit, a loop, a branch "
                     "or checkpoint;\n  the body works on its content, and such a write would be "
                     "lost;\n  write it in the function, too.")
-        return [_refs.get_p.bind(x, view=_refs.WHOLE) for x in compress(given, self.new)]
 
-    def check_still(self, what: str, active: Sequence[bool]) -> None:
-        """ValueError if a content has a derivative, which users' rules do not handle."""
-        if any(k is not None and a for k, a in zip(self.cells, active, strict=True)):
-            raise ValueError(
-                f"{what}: a reference that holds a differentiated value is read or written by a "
-                f"function with rules {', '.join(self.names)}, which know nothing of it; pass its "
-                "content as an argument and return what is to be written.")
+    def check_still(self, writer: str, given: Sequence[Reference], before: Sequence[object],
+                    active: Sequence[bool]) -> None:
+        """ValueError if a reference that holds a differentiated value is written."""
+        returned = {*compress(self.cells, self.new)}
+        for x, was, k, a in zip(given, before, self.cells, active, strict=True):
+            if k is not None and a and (k in returned or is_written(x, was)):
+                raise ValueError(
+                    f"custom_vjp: {writer} writes the reference {typeof(x)}, which holds a "
+                    "differentiated value;\n  it is required to stay as it is, since the rules "
+                    f"{', '.join(self.names)} give no derivative of what is written;\n  return "
+                    "what is to be written, and write it outside, or use custom_jvp, whose rule "
+                    "writes tangents, too.")
 
 
 class JvpWithContents(WithContents):
-    """The rules of `custom_jvp` on contents."""
+    """The rules of `custom_jvp` on contents: they get references to contents and to tangents."""
 
     __slots__ = ()
 
     def __call__(self, primals: Sequence[Array], tangents: Sequence[Tangent]) -> WithTangents:
-        self.check_still("custom_jvp", [type(t) is not Zero for t in tangents])
         refs = self.referred(primals)
-        before = list(map(state_of, refs))
-        outs, out_tangents = self.rules(refs, [
-            Zero(typeof(x).to_tangent_aval()) if k is not None else t
-            for x, t, k in zip(refs, tangents, self.cells, strict=True)])
-        contents = self.contents("custom_jvp", refs, before)
-        return [*outs, *contents], [*out_tangents,
-                                    *[Zero(typeof(x).to_tangent_aval()) for x in contents]]
+        # The rule may write the tangent of a content that has none yet.
+        given = self.referred([
+            t if k is None or type(t) is not Zero or is_float0(t.aval) or self.symbolic else
+            instantiate(t) for t, k in zip(tangents, self.cells, strict=True)])
+        given = [Zero(typeof(x).to_tangent_aval()) if k is not None and type(t) is Zero else t
+                 for x, t, k in zip(refs, given, self.cells, strict=True)]
+        before, before_tangents = (list(map(state_of, xs)) for xs in (refs, given))
+        outs, out_tangents = self.rules(refs, given)
+        self.check_written("custom_jvp", refs, before)
+        self.check_written("custom_jvp", given, before_tangents)
+        contents = self.contents(refs, before)
+        return [*outs, *contents], [*out_tangents, *[
+            Zero(typeof(x).to_tangent_aval()) if type(t) is Zero or (
+                type(old) is Zero and not is_written(t, was)) else
+            _refs.get_p.bind(t, view=_refs.WHOLE)
+            for x, (t, old, was) in zip(contents, compress(
+                zip(given, tangents, before_tangents, strict=True), self.new), strict=True)]]
 
 
 class VjpWithContents(WithContents):
-    """The rules of `custom_vjp` on contents."""
+    """The rules of `custom_vjp` on contents; a content that has a derivative stays as it is."""
 
     __slots__ = ()
 
     def __call__(self, primals: Sequence[Array], perturbed: Sequence[bool]) -> Forward:
-        self.check_still("custom_vjp", perturbed)
         given = self.referred(primals)
         before = list(map(state_of, given))
         outs, res, bwd = self.rules(given, perturbed)
-        contents = self.contents("custom_vjp", given, before)
+        self.check_still(f"the rule {self.names[0]}", given, before, perturbed)
+        self.check_written("custom_vjp", given, before)
+        contents = self.contents(given, before)
         # A residual that is a reference from outside stays that reference; for one that was made in
         # a body, bwd gets the content at that time.
         outside: dict[int, Any] = {
@@ -127,8 +162,8 @@ class VjpWithContents(WithContents):
         kept = [id(x) in inside for x in res]
         res = [_refs.get_p.bind(x, view=_refs.WHOLE) if k else x
                for x, k in zip(res, kept, strict=True)]
-        still = [None if k is None else Zero(typeof(x).to_cotangent_aval())
-                 for x, k in zip(primals, self.cells, strict=True)]
+        still = [None if k is None or p else Zero(typeof(x).to_cotangent_aval())
+                 for x, k, p in zip(primals, self.cells, perturbed, strict=True)]
 
         def back(res: Sequence[Array], cts: Sequence[Tangent]) -> Sequence[Tangent]:
             cts = cts[:len(outs)]
@@ -136,6 +171,44 @@ class VjpWithContents(WithContents):
             return [ct if zero is None else zero for ct, zero in zip(given, still, strict=True)]
 
         return [*outs, *contents], res, back
+
+
+def of_contents(prim: CustomCall, rules: UserRules, args: Sequence[Reference], params: Params
+                ) -> list[Array] | None:
+    """The results of a first call whose rules see derivatives of contents; None if none do.
+
+    In a trace that transforms, such references become contents.
+    """
+    if ctx.trace.parent is None:        # evaluation, or a recording
+        return None
+    # What a rule of custom_jvp leaves in its references is their content, and its tangent. One that
+    # the rule closes over, too, would not be the same.
+    jvp = prim.with_contents == "JvpWithContents"
+    known = list(map(identity_of, rules.closed_over(True))) if jvp else []
+    which = [is_ref(x) and (at_hand(x) and _differentiated(x._value) or (
+        jvp and identity_of(x) not in known)) for x in args]
+    if not any(which):
+        return None
+    places = {identity_of(x): i for i, x in reversed([*enumerate(args)]) if which[i]}
+    own = _BY_NAME[prim.with_contents](rules, [
+        places[identity_of(x)] if w else None for x, w in zip(args, which, strict=True)],
+        [jvp and w for w in which], [None] * len(args), params)
+    outs = ctx.trace.process_custom(prim, own.function, own, tuple([
+        _refs.get_p.bind(x, view=_refs.WHOLE) if w else x
+        for x, w in zip(args, which, strict=True)]), params)
+    n = len(outs) - sum(own.new)
+    cells = compress(zip(args, own.cells, strict=True), own.new)
+    for (ref, k), x in zip(cells, outs[n:], strict=True):
+        if k in own.changed:
+            _refs.swap_p.bind(ref, x, view=_refs.WHOLE)
+    return outs[:n]
+
+
+def _differentiated(x: object) -> bool:
+    """Whether a value has a tangent, in any of the traces that it belongs to."""
+    while isinstance(x, Tracer) and not x._differentiated():
+        x = getattr(x, "_val", None)
+    return x is not None and isinstance(x, Tracer)
 
 
 def pulled(bwd: Backward, res: Sequence[Array], kept: Sequence[bool], cts: Sequence[Tangent],
@@ -197,7 +270,8 @@ class VmapWithContents(WithContents):
         refs = self.referred(args)
         before = list(map(state_of, refs))
         outs, flags = self.rules(size, batched, refs)
-        contents = self.contents("custom_vmap", refs, before)
+        self.check_written("custom_vmap", refs, before)
+        contents = self.contents(refs, before)
         return [*outs, *contents], [*flags, *compress(batched, self.new)]
 
 
@@ -219,7 +293,7 @@ def discharged(prim: CustomCall, ins: Sequence[Reference], params: Params) -> li
     pure = discharge(body, which, new, places)
     if numbers_of:
         rules = _BY_NAME[prim.with_contents](rules, [
-            numbers_of.get(id(x)) for x in ins], new, places)
+            numbers_of.get(id(x)) for x in ins], new, places, rest)
     outs = ctx.trace.process_custom(prim, prim.function(pure), rules,
                                     tuple(numbers(map(content, ins))), rest)
     written_cells = [*compress(ins, new)]

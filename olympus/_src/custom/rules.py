@@ -26,7 +26,7 @@ from ..core.context import ThreadState, ctx
 from ..core.evaluate import eval_closed
 from ..core.ir import NO_DEBUG_INFO, ClosedOlympuspr, DebugInfo, OlympusprEqn, Var, numbers
 from ..core.primitive import Cotangent, Linear, Primitive, Tangent, Transposed, Zero, with_zeros
-from ..core.staging import closure_convert, passing, stage
+from ..core.staging import closure_convert, stage
 from ..core.trace import REFERENCES, Tracer, typeof
 from ..devices.array import array_from_numpy
 from ..interpreters.batching import BatchTrace, BatchTracer, axis_of_tangents, to_axis
@@ -333,10 +333,12 @@ class Ruled(CustomFunction[P, R]):
             leaves, tree = tree_flatten([a for i, a in enumerate(given)
                                          if i not in self.nondiff_argnums])
             check_aliases(self.what, self.fun, (), leaves, tree, self.nondiff_argnums)
-            own = self._kind(self, rules, statics, tree)
-            out = ctx.trace.process_custom(
-                self._prim, own.run, own, tuple(leaves),
-                {"name": name_of(self.fun), "symbolic_zeros": self.symbolic_zeros})
+            own, out = self._kind(self, rules, statics, tree), None
+            params = {"name": name_of(self.fun), "symbolic_zeros": self.symbolic_zeros}
+            if MUTABLE and any(type(getattr(x, "aval", None)) in MUTABLE for x in leaves):
+                out = _contents.of_contents(self._prim, own, leaves, params)
+            if out is None:
+                out = ctx.trace.process_custom(self._prim, own.run, own, tuple(leaves), params)
             return own.result(out)
         except Exception as error:
             filter_traceback(error)
@@ -759,7 +761,7 @@ class CustomCall(HasBodies, abstract=True):
                 invars=[*pr.invars[:n], *(Var(t.aval) for t in more), *pr.invars[n:]]))
         operands, params = (*tracers, *more, *args), self.pack(rules, body, params)
         # References whose contents are known now, made in a trace above, must not be recorded.
-        if any(type(x) in REFERENCES and passing(x) for x in operands):
+        if REFERENCES and any(map(_cells.made_above, operands)):
             return self.discharged(list(operands), params)
         return ctx.trace.process(self, operands, params)
 

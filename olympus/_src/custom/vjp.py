@@ -149,7 +149,8 @@ class _VjpRules(UserRules):
             leaves = start.varying(leaves)
         tree = self.out_tree
         res_leaves, _, res_tree = flatten(f"{self.what}: the residuals of fwd {self.names[0]}", res)
-        in_avals = [typeof(x).to_cotangent_aval() for x in primals]
+        in_avals = [getattr(a, "inner", a)      # of the content, if it is a reference
+                    for a in (typeof(x).to_cotangent_aval() for x in primals)]
 
         def bwd(res: Sequence[Array], cts: Sequence[Tangent]) -> Sequence[Tangent]:
             return self.backward(res_tree.unflatten(res), tree, in_avals, cts)

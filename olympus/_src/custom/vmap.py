@@ -85,8 +85,9 @@ class custom_vmap(CustomFunction[P, R]):
                 body = stage_body(self.fun, tree, list(map(typeof, leaves)))
                 own.out_tree = body.out_tree
                 rule = _Shifted(own, len(body.consts)) if body.consts else own
-                out = ctx.trace.process_custom(custom_vmap_call_p, _Staged(body.program), rule,
-                                               (*body.consts, *leaves), {"name": name_of(self.fun)})
+                prim = custom_vmap_call_p
+                out = prim.bind(*body.consts, *leaves, **prim.pack(
+                    rule, body.program, {"name": name_of(self.fun)}))
             return tree_unflatten(own.out_tree, out)
         except Exception as error:
             filter_traceback(error)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NoReturn
 
-from ..base.typing import Array, MappedAxis
+from ..base.typing import Array, MappedAxis, PyTree
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Axis
 from ..core.staging import stage
 from ..interpreters.batching import batch_flat, to_axis
+from ..mapping import vmappable
 from .linear_util import Store, transformation_with_aux2
 
 
@@ -106,32 +106,50 @@ def batch_subtrace(f: Callable[..., Sequence[Array]], store: Store, tag: object,
 
 
 def register_vmappable(data_type: type, spec_type: type, axis_size_type: type,
-                       to_elt: Callable[..., object], from_elt: Callable[..., object],
-                       make_iota: Callable[..., object] | None) -> NoReturn:
-    """Refused: `vmap` maps a class by its type, a `HiType` with `inc_rank` and `dec_rank`.
+                       to_elt: Callable[..., PyTree], from_elt: Callable[..., PyTree],
+                       make_iota: Callable[..., PyTree] | None) -> None:
+    """Let `vmap` map values of a class by functions of its own.
 
     Args:
       data_type: a class of values.
-      spec_type: the class of their entries of `in_axes`.
-      axis_size_type, to_elt, from_elt, make_iota: how elements are taken and put together.
+      spec_type: the class of their entries of `in_axes` and `out_axes`.
+      axis_size_type: int.
+      to_elt: `to_elt(cont, get_idx, value, spec)` is an element of a value; `cont(array, axis)` is
+        one of an array, and `get_idx(size)` is its index.
+      from_elt: `from_elt(cont, size, element, spec)` is the value; `cont(size, element, axis)` is
+        the array whose elements are this one's.
+      make_iota: accepted.
+
+    NotImplementedError for another axis_size_type.
 
     >>> from olympus.interpreters import batching
-    >>> batching.register_vmappable(dict, int, int, max, max, None)
-    Traceback (most recent call last):
-        ...
-    NotImplementedError: register_vmappable: class dict given; ...
+    >>> class Named:
+    ...     def __init__(self, name, data):
+    ...         self.name, self.data = name, data
+    >>> batching.register_vmappable(
+    ...     Named, int, int, lambda cont, _, x, axis: Named(x.name, cont(x.data, axis)),
+    ...     lambda cont, size, x, axis: Named(x.name, cont(size, x.data, axis)), None)
+    >>> out = olympus.vmap(lambda x: Named(x.name, x.data.sum()))(Named("a", onp.ones((2, 3))))
+    >>> print(out.name, out.data)
+    a [3. 3.]
+    >>> batching.unregister_vmappable(Named)
     """
-    raise NotImplementedError(
-        f"register_vmappable: class {data_type.__name__} given; vmap maps values of a class by "
-        "its type; register the class by olympus.experimental.hiolympus.register_hitype, with a "
-        "HiType whose `inc_rank` and `dec_rank` take specs of a MappingSpec.")
+    if axis_size_type is not int:
+        raise NotImplementedError(
+            f"register_vmappable: axis_size_type {axis_size_type.__name__} of class "
+            f"{data_type.__name__} given; an axis has an int of elements; give int.")
+    vmappable.register(data_type, vmappable.Vmappable(spec_type, to_elt, from_elt))
 
 
 def unregister_vmappable(data_type: type) -> None:
-    """Nothing: no class is registered.
+    """Let `vmap` map values of a class as pytrees again; KeyError for a class without rules.
 
-    Args: data_type: a class.
+    Args: data_type: a class given to `register_vmappable`.
 
     >>> from olympus.interpreters import batching
     >>> batching.unregister_vmappable(dict)
+    Traceback (most recent call last):
+        ...
+    KeyError: <class 'dict'>
     """
+    vmappable.unregister(data_type)

@@ -42,6 +42,8 @@ def dce_program(pr: Olympuspr, used_out: Sequence[bool],
     constvars = [v for v, used in zip(pr.constvars, used_consts, strict=True) if used]
     invars = [v for v, used in zip(pr.invars, used_in, strict=True) if used or keep_inputs]
     new = pr.replace(constvars=constvars, invars=invars, outvars=outvars, eqns=kept)
+    if pr.cache.get("has 64 bits") is False:    # nor has a part of it
+        new.cache["has 64 bits"] = False
     return new, used_consts, used_in
 
 

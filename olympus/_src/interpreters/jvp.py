@@ -18,7 +18,7 @@ from ..core.ir import ClosedOlympuspr, derived
 from ..core.leaks import Noting, check_leaks, note_origins
 from ..core.primitive import Higher, Primitive, Tangent, Zero, missing_rule, pair, spread_tangents
 from ..core.staging import recorder, stage
-from ..core.trace import REFERENCES, Trace, Tracer, check_usable, ctx, enter, leave, typeof
+from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
 from ..lax.shape import as_array, instantiate
 from ..types.tree import tree_map
 from .compiled_rules import jvp_at_once
@@ -193,8 +193,7 @@ class JVPTrace(Trace):
         line = None if record is None else record.source
         try:
             if not active:
-                outs = self.parent.process_custom(prim, fun, rules, tuple(primals), params)
-                return self.without_contents(prim, args, params, outs)
+                return self.parent.process_custom(prim, fun, rules, tuple(primals), params)
             if record is not None:
                 record.source = None     # the rule has lines of its own
             # Users' rules may return numbers; built-in rules take arrays.
@@ -204,26 +203,7 @@ class JVPTrace(Trace):
             if record is not None:
                 record.source = line
         outs, out_tangents = pair(prim, "jvp", "tangents", results)
-        return list(map(self.wrap, self.without_contents(prim, args, params, outs),
-                        out_tangents))
-
-    def without_contents(self, prim: Primitive, args: tuple, params: Params, outs: list[Array]
-                         ) -> list[Array]:
-        """The results of a function with rules; ValueError if one is a value of this trace that a
-        reference among the arguments held: no rule would be asked for its derivative.
-        """
-        if not any(type(x) in REFERENCES for x in args):
-            return outs
-        for x in outs:
-            trace: Any = x._trace if isinstance(x, Tracer) else None
-            while trace is not None and trace is not self:
-                trace = trace.parent
-            if trace is self:
-                raise ValueError(
-                    f"{prim.name.removesuffix('_call')} {params.get('name', '')}: a reference that "
-                    "holds a differentiated value is read by the function, whose rules know "
-                    "nothing of it; pass its content as an argument.")
-        return outs
+        return list(map(self.wrap, outs, out_tangents))
 
 
 class _NotingJVPTrace(Noting, JVPTrace):

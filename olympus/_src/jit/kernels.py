@@ -25,7 +25,7 @@ def kernels(fun: Callable[..., PyTree], /, *args: PyTree, **kwargs: PyTree) -> K
 
     >>> report = olympus.debug.kernels(lambda x: onp.argmax(x) + 1, onp.ones(20_000))
     >>> [(line.operation, line.type, line.kernel) for line in report.lines]
-    [('argmax', 'float32[20000]', 'maximum of blocks, then its place')]
+    [('argmax', 'float32[20000]', 'maximum of chunks, then its place')]
     """
     # "auto", whatever `olympus_kernels` says: the caller asks for it.
     lower = getattr(fun, "lower", None) or jit(fun, kernels="auto").lower

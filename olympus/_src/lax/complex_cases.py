@@ -142,7 +142,9 @@ def mend_tanh(a: Array, b: Array, p: Array, q: Array) -> Parts:
 # Logarithms, roots and inverse functions ---------------------------------------------------------
 
 def mend_log(a: Array, b: Array, p: Array, q: Array) -> Parts:
-    """The size is infinite if a part is, though the other be NaN."""
+    """The size is infinite if a part is, though the other be NaN; MLIR gives 0 no angle."""
+    angle = _signed(select(_below(a), operand(math.pi, q), operand(0.0, q)), b)
+    q = select(both(_zero(a), _zero(b)), angle, q)
     return _where(either(_infinite(a), _infinite(b)), math.inf, p), q
 
 

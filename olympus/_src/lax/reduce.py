@@ -43,27 +43,31 @@ def check_kind(name: str, x: ShapedArray, kinds: str) -> None:
                         "with astype.")
 
 
-def lowest(dtype: DType) -> float:
+def lowest(dtype: DType) -> complex:
     """The identity of max: -inf, the least integer or False."""
     kind = dtypes.scalar_kind(dtype)
+    if kind == "f":
+        return _infinity(dtype, -1)
     if kind in "iu":
         return int(dtypes.iinfo(dtype).min)
-    return {"b": False, "c": complex(float("-inf"), float("-inf"))}.get(kind, _infinity(dtype, -1))
+    return False if kind == "b" else complex(float("-inf"), float("-inf"))
 
 
-def highest(dtype: DType) -> float:
+def highest(dtype: DType) -> complex:
     """The identity of min: inf, the largest integer or True."""
     kind = dtypes.scalar_kind(dtype)
+    if kind == "f":
+        return _infinity(dtype, 1)
     if kind in "iu":
         return int(dtypes.iinfo(dtype).max)
-    return {"b": True, "c": complex(float("inf"), float("inf"))}.get(kind, _infinity(dtype, 1))
+    return True if kind == "b" else complex(float("inf"), float("inf"))
 
 
 def _infinity(dtype: DTypeLike, sign: int) -> float:
-    """±inf, or the extreme value of a dtype without infinities."""
-    if dtypes.scalar_kind(dtype) != "f" or dtypes.as_dtype(dtype).type(sign * float("inf")) == (
-            sign * float("inf")):
-        return sign * float("inf")
+    """±inf, or the extreme value of a dtype of floats without infinities."""
+    infinity = sign * float("inf")
+    if dtypes.as_dtype(dtype).type(infinity) == infinity:
+        return infinity
     info = dtypes.finfo(dtype)
     return float(info.max if sign > 0 else info.min)
 
@@ -319,7 +323,7 @@ def _all_bits(dtype: DTypeLike) -> int:
 class ArgExtremum(Primitive):
     """The index of the largest or smallest element along one axis: the first NaN, or the first."""
 
-    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.reductions"), 16384
+    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.searches"), 8192
     spread = staticmethod(tags.reduce)
     transpose = None
 

@@ -441,22 +441,25 @@ class Atan2(Elementwise):
     """The angle of the point (y, x).
 
     XLA:CPU (0.10.2, 0.12.0.1) takes subnormal numbers for zeros, whose angle is another one, or
-    NaN. So points with one are enlarged, by their bits.
+    NaN. So points with one are enlarged, by their bits. The origin becomes (y, ±1): MLIR folds
+    the angle of zeros that it computes of equal integers to NaN (openxla/xla#44705).
     """
 
     scalars = True
 
     def lower(self, b: Builder, *xs: IrValue) -> IrValue:
         xs, aval = tuple(b.expand(xs)), b.avals_out[0]
-        if b.platform == "cpu" and aval.dtype in _PARTS and not b.module.exported:
-            xs = tuple(b.by_rule(self.enlarged, xs, [aval] * 2))
-        return b.op("stablehlo.atan2", xs)
+        if b.platform != "cpu" or b.module.exported or dtypes.is_complex(aval.dtype):
+            return b.op("stablehlo.atan2", xs)
+        wide = aval if aval.dtype in _PARTS else aval.update(dtype=dtypes.wide_dtype(aval.dtype))
+        xs = b.by_rule(self.enlarged, [b.convert(x, wide) for x in xs], [wide] * 2)
+        return b.convert(b.op("stablehlo.atan2", xs, None, wide), aval)
 
     def enlarged(self, y: Array, x: Array) -> list[Array]:
         """The operands, times a power of 2 by which no number is subnormal, if one is.
 
-        Beside a large number the power is the least one; a number that it would make infinite stays
-        as it is, as the quotient is 0 anyway.
+        They are never two zeros. Beside a large number the power is the least one; a number that it
+        would make infinite stays as it is, as the quotient is 0 anyway.
         """
         dtype = typeof(x).dtype
         digits, of = _PARTS[dtype]
@@ -465,7 +468,8 @@ class Atan2(Elementwise):
         bits = [bitcast_convert_type_p.bind(v, new_dtype=of) for v in (y, x)]
         sizes = [bitwise_and(v, int(np.iinfo(of).max)) for v in bits]
         subnormal = lt(arithmetic.min(*sizes), normal)
-        small = lt(arithmetic.max(*sizes), 2 * most - power << digits)
+        larger = arithmetic.max(*sizes)
+        small = lt(larger, 2 * most - power << digits)
         added = add(mul(in_dtype(small, of), power - least_power << digits), least_power << digits)
         results = []
         for v, i, size in zip((y, x), bits, sizes, strict=True):
@@ -476,6 +480,8 @@ class Atan2(Elementwise):
                            select(lt(size, arithmetic.sub(2 * most << digits, added)),
                                   add(size, added), size))
             sign_of = bitwise_and(i, int(np.iinfo(of).min))
+            if v is x:
+                large = select(eq(larger, 0), operand(most << digits, large), large)
             results.append(select(subnormal, bitcast_convert_type_p.bind(
                 bitwise_or(large, sign_of), new_dtype=dtype), v))
         return results

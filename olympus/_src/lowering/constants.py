@@ -11,7 +11,7 @@ from ..types.avals import make_aval
 from .instead import PlusZeroAfter, beside_computed, has_nan_bits
 from .known_numbers import Number, is_nan, rounded
 from .made import (
-    ALIKE, COMPUTED, FOLDED, SPREAD, Made, is_one, is_term, is_zero, may_be_zero, value_of,
+    ALIKE, COMPUTED, FOLDED, MERGED, SPREAD, Made, is_one, is_term, is_zero, may_be_zero, value_of,
 )
 from .nan_constants import lower_as_nan, may_be_nan
 from .notes import Notes
@@ -83,6 +83,8 @@ def add_zero(notes: Notes, eqn: OlympusprEqn, bits: int, summed: Sequence[int] |
     if bits & (FOLDED | SPREAD):
         notes.lower_as(eqn, PlusZeroAfter(prim), *eqn.invars, params=params)
     else:   # XLA must sum negatives, not negate the sum
+        if prim.adds_up and not bits & MERGED:
+            notes.negatives.add(x)
         notes.fence(eqn, x)
 
 

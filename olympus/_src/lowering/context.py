@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence, Set
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -324,7 +323,7 @@ class ModuleContext:
                  "dimension_aval", "laid_out", "groups", "out_shardings", "platforms", "hints",
                  "donated", "alone", "outside_main", "convolutions", "combiners", "reductions",
                  "by_others", "distinct", "fenced_from", "fences_by_choice", "hidden", "combining",
-                 "kernels", "taken", "_takes")
+                 "kernels", "taken", "_keeps")
 
     def __init__(self, platform: str | None, name: str,
                  rules: dict[Primitive, Callable[..., Any]] | None = None) -> None:
@@ -366,7 +365,7 @@ class ModuleContext:
         self.combining = False
         self.kernels = "off"    # the option `kernels`: whether kernels replace rules on one CPU
         self.taken: list[Taken] = []    # the kernels that replaced rules
-        self._takes: bool | None = None     # `takes_kernels`, once computed
+        self._keeps: bool | None = None     # `keeps_calls`, once computed
         self.depth = 0      # the depth of calls around the emitted operations
         self.nest = Nest(name)
         self.uses: dict[int, int] = {}      # id of a program below `DEEPEST` -> number of its calls
@@ -389,15 +388,15 @@ class ModuleContext:
         Not on several devices: Shardy would not shard both sides of a kept call alike, and XLA
         would not combine its collectives with others.
         """
-        return self.alone is not None and not names_devices(self.alone)
+        keeps = self._keeps
+        if keeps is None:
+            keeps = self._keeps = self.alone is not None and not names_devices(self.alone)
+        return keeps
 
     @property
     def takes_kernels(self) -> bool:
         """Whether kernels may replace rules: on one CPU, in programs compiled here."""
-        takes = self._takes
-        if takes is None:
-            takes = self._takes = self.kernels != "off" and self.keeps_calls
-        return takes
+        return self.kernels != "off" and self.keeps_calls
 
     @property
     def rules_of(self) -> str | None:
@@ -587,25 +586,27 @@ def _shardy(symbol: str, mesh: Mesh | AbstractMesh, spec: PartitionSpec, ndim: i
     return f"<@{symbol}, [{', '.join(dims)}]{more}>"
 
 
-def _params_within(closed: ClosedOlympuspr) -> list[object]:
-    """The values of all params of a program's equations, and of programs within."""
+def _programs_within(closed: ClosedOlympuspr) -> Iterator[Olympuspr]:
+    """A program and all programs within it."""
     pending = [closed.olympuspr]
-    seen, values = {*pending}, list[object]()
+    seen = {*pending}
     while pending:
         pr = pending.pop()
-        values += itertools.chain.from_iterable(
-            [eqn.params.values() for eqn in pr.eqns if eqn.params])
+        yield pr
         inner = {*subolympusprs(pr)} - seen
         pending += inner
         seen |= inner
-    return values
+
+
+_NAMING_DEVICES = frozenset((AbstractMesh, Mesh, NamedSharding))
 
 
 @derived
 def names_devices(closed: ClosedOlympuspr) -> bool:
     """Whether an equation of a program, or of one within, says on which devices a value is."""
-    kinds = set(map(type, _params_within(closed)))
-    return not kinds.isdisjoint((AbstractMesh, Mesh, NamedSharding))
+    return any(not _NAMING_DEVICES.isdisjoint(
+        {type(x) for eqn in pr.eqns if eqn.params for x in eqn.params.values()})
+        for pr in _programs_within(closed))
 
 
 @derived
@@ -613,7 +614,8 @@ def meshes_within(closed: ClosedOlympuspr) -> Sequence[Mesh]:
     """The meshes with devices that equations of a program, or of one within, name."""
     if not names_devices(closed):
         return ()
-    named = [x.mesh if type(x) is NamedSharding else x for x in _params_within(closed)]
+    named = [x.mesh if type(x) is NamedSharding else x for pr in _programs_within(closed)
+             for eqn in pr.eqns for x in eqn.params.values()]
     return [*dict.fromkeys([m for m in named if type(m) is Mesh])]
 
 

@@ -243,7 +243,8 @@ class Emitter:
         """A value, its computation hidden from XLA's algebraic simplifier.
 
         GPUs fuse nothing across a barrier, and TPUs not all. `x == x ? x : NaN` is another number
-        to the simplifier, and is fused. Integers are behind a fence so seldom that a barrier does.
+        to the simplifier, and is fused; so is a bfloat16 that is rounded once more. Integers are
+        behind a fence so seldom that a barrier does.
         """
         if not self.module.fences_by_choice or not dtypes.is_inexact(aval.dtype):
             return self._barrier(x)
@@ -252,6 +253,12 @@ class Emitter:
             return self.op("stablehlo.complex", [
                 self._behind_fence(self.op(f"stablehlo.{name}", [x], None, part), part)
                 for name in ("real", "imag")], None, aval)
+        if aval.dtype == dtypes.bfloat16:   # XLA drops pairs of conversions, not the rounding
+            wide = aval.update(dtype=dtypes.as_dtype("float32"))
+            x = self.op("stablehlo.convert", [x], None, wide)
+            x = self.op("stablehlo.reduce_precision", [x], {
+                "exponent_bits": attr("8 : i32"), "mantissa_bits": attr("7 : i32")}, wide)
+            return self.op("stablehlo.convert", [x], None, aval)
         nan = np.asarray(math.nan).astype(aval.dtype)
         if nan == nan:      # a type without NaN
             return self._barrier(x)

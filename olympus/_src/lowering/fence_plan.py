@@ -26,7 +26,8 @@ class Plan(NamedTuple):
     through a fence, the values that are held in memory besides, and the constants that are hidden
     in memory, with literals in whose place they are. For callers: in which ways arguments are read;
     each result's number, if it is a constant, and whether it is a narrowed integer. `harmless` are
-    the values that only CPUs, where fences are free, put behind one.
+    the values that only CPUs, where fences are free, put behind one; so are `negatives`, sums of
+    whose elements accelerators mend.
     """
 
     fences: Sequence[Fences]
@@ -37,6 +38,7 @@ class Plan(NamedTuple):
     numbers: Sequence[Number]
     narrowed: Sequence[bool]
     harmless: Set[Atom] = frozenset()
+    negatives: Set[Atom] = frozenset()
 
     def held_of(self, pr: Olympuspr, results: Sequence[int]) -> Set[Atom]:
         """The values to hold, also for a caller that wants these results to be."""

@@ -24,18 +24,18 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import TYPE_CHECKING
 
-from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, derived
+from ..core.ir import Atom, ClosedOlympuspr, Literal, OlympusprEqn, derived
 from . import merging
 from .constants import hide, is_constant
 from .fence_plan import Fences, Plan
 from .glances import (
-    ALONE, ANY, BROADCASTS, COMBINED, NEGATIVES, ONE, PAIR, POWERS, QUOTIENT_BY, QUOTIENTS, READ,
-    Glances,
+    ALONE, ANY, BROADCASTS, COMBINED, GLANCES, NEGATIVES, ONE, PAIR, POWERS, QUOTIENT_BY, QUOTIENTS,
+    READ,
 )
-from .instead import GivenHidden, PlusZero
+from .instead import GivenHidden, PlusZero, PlusZeroAfter
 from .known_numbers import is_infinite, is_nan
 from .made import (
     COMPUTED, CONSTANT, CONSTANTS, COPIES, DIVIDED, DIVISORS, FENCED, FIXED, FOLDED, GIVEN, HARMFUL,
@@ -62,10 +62,11 @@ def plan_of(closed: ClosedOlympuspr, module: ModuleContext) -> Plan:
 @derived
 def _accelerators_plan(closed: ClosedOlympuspr, nested: bool) -> Plan:
     """The plan without fences of `harmless` values, and without what XLA:CPU alone needs: it
-    multiplies by reciprocals of scalars, and LLVM takes exponentials of NaN for undefined.
+    multiplies by reciprocals of scalars, and LLVM takes exponentials of NaN for undefined. A sum of
+    `negatives` has +0 added, which is cheaper than fences of its elements.
     """
     plan = _plan(closed, nested)
-    harmless, hidden = plan.harmless, plan.constants
+    unfenced, hidden = plan.harmless | plan.negatives, plan.constants
     fences = []
     for step in plan.fences:
         other = step.lowered
@@ -73,9 +74,26 @@ def _accelerators_plan(closed: ClosedOlympuspr, nested: bool) -> Plan:
                 [x for x in other.invars if type(x) is not Literal]):
             other = step.eqn
         fences.append(Fences(
-            step.eqn, [v for v in step.whole if v not in harmless], [], other))
+            step.eqn, [v for v in step.whole if v not in unfenced], [], other))
+    if plan.negatives:
+        fences = _sums_mended(closed, fences, plan.negatives)
     return plan._replace(
-        fences=fences, results=[v for v in plan.results if v not in harmless], constants={})
+        fences=fences, results=[v for v in plan.results if v not in unfenced], constants={})
+
+
+def _sums_mended(closed: ClosedOlympuspr, fences: list[Fences], negatives: Set[Atom]
+                 ) -> list[Fences]:
+    """The fences of a program, and +0 added to all sums of elements of these values."""
+    planned, mended = {id(step.eqn): step for step in fences}, []
+    for eqn in closed.olympuspr.eqns:
+        prim, step = eqn.primitive, planned.get(id(eqn))
+        if (prim.adds_up or prim.summed_axes(eqn.params) is not None) and (
+                not negatives.isdisjoint([a for a in eqn.invars if type(a) is not Literal])):
+            step = (step or Fences(eqn, [], [], eqn))._replace(
+                lowered=eqn.replace(primitive=PlusZeroAfter(prim)))
+        if step is not None:
+            mended.append(step)
+    return mended
 
 
 @derived
@@ -88,7 +106,7 @@ class _Pass(Notes):
 
     def plan(self) -> Plan:     # noqa: C901, PLR0912 - hot: without calls for most equations
         """A glance decides on most equations, without calls; the steps are for the others."""
-        made, get, steps, glances = self.made, self.made.get, _STEPS, Glances()
+        made, get, steps, glances = self.made, self.made.get, _STEPS, GLANCES
         moved, inexact, others = self.moved, self.inexact, self._glance
         for eqn in self.pr.eqns:
             operands = eqn.invars
@@ -211,7 +229,7 @@ class _Pass(Notes):
         """The plan; of a function or body, whose results anything may read, also for callers."""
         if not self.nested:
             return Plan(self.fences, (), frozenset(self.held), self.constant_vars, 0, (), (),
-                        self.harmless)
+                        self.harmless, self.negatives)
         results = self.pr.outvars
         narrowed = self.those(results, NARROWED)
         if self.reads & MASKED:    # the next iteration may read them
@@ -223,7 +241,7 @@ class _Pass(Notes):
             [v for v in behind if not self.of(v)[0] & HARMFUL and v not in self.rounded])
         return Plan(self.fences, behind, frozenset(self.held),
                     self.constant_vars, self.reads, [value_of(self.of(v)) for v in results],
-                    [v in narrowed for v in results], self.harmless)
+                    [v in narrowed for v in results], self.harmless, self.negatives)
 
     def _call(self, eqn: OlympusprEqn) -> None:
         """Calls, and operations that are several: their operands and results may be anything.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..base.util import Memo
 from ..core.facts import Facts
 from ..core.primitive import Primitive
 from .made import (
@@ -68,7 +69,7 @@ _READERS = {"exponential": MERGED, "logarithm": READ["logarithm"], "logistic": 0
             "sign": READ["sign"]}
 
 
-class Glances(dict[Primitive, tuple[int, int, float | None, int, int, int, int]]):
+class _Glances(Memo):
     """The glance at the equations of a primitive, as a plain tuple, which is unpacked quicker."""
 
     def __missing__(self, prim: Primitive) -> tuple[int, int, float | None, int, int, int, int]:
@@ -92,3 +93,6 @@ def _glance(prim: Primitive) -> Glance:
         return Glance(COMBINED, alone=~(MERGED | NEGATED | REPEATED), together=_SCALED)
     alone = _LASTING if prim.elementwise and not algebra else -1
     return Glance(_GLANCES.get(algebra, NONE), alone=alone)
+
+
+GLANCES = _Glances(1024)

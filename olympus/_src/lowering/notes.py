@@ -36,6 +36,7 @@ class Notes:
         self.fences: list[Fences] = []
         self.fenced: set[Atom] = set()
         self.harmless: set[Atom] = set()    # those of `fenced` that accelerators need not fence
+        self.negatives: set[Atom] = set()   # those of `fenced` that sums of elements read
         self.hidden: set[Atom] = set()      # scalars, where they are repeated
         self.constant_vars: dict[Var, Literal | None] = {}
         self.inexact, self.reciprocals = Inexact(), Reciprocals()

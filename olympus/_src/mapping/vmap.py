@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from operator import index
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.source import filter_traceback
 from ..base.typing import Array, ArrayLike, P, PyTree, R
@@ -25,6 +25,11 @@ from ..types.tree import (
 )
 from ..types.tree_registry import PyTreeDef
 
+if TYPE_CHECKING:
+    from .vmappable import OnArrays
+
+#: The class that maps values by `batching.register_vmappable`, once a class is registered there.
+ON_ARRAYS: list[type[OnArrays]] = []
 _ENTRIES = ("{0}: {0} in_axes must be an int, None, or a tuple of entries corresponding to the "
             "positional arguments passed to the function")
 
@@ -74,8 +79,13 @@ def vmap(fun: Callable[P, R], in_axes: int | None | Sequence[PyTree] = 0, out_ax
     @wraps(fun)
     def mapped(*args: ArrayLike, **kwargs: PyTree) -> object:
         try:
-            return _map(fun, args, kwargs, in_axes, out_axes,
-                        Axis(axis_size, axis_name, spmd_axis_name), sum_match)
+            axis = Axis(axis_size, axis_name, spmd_axis_name)
+            if ON_ARRAYS:
+                call = ON_ARRAYS[0](fun, args, kwargs, in_axes, out_axes)
+                outs = _map(call.fun, call.args, call.kwargs, call.in_axes, call.out_axes, axis,
+                            sum_match)
+                return call.results(outs, axis.size)
+            return _map(fun, args, kwargs, in_axes, out_axes, axis, sum_match)
         except Exception as error:
             filter_traceback(error)
             raise
@@ -95,7 +105,8 @@ def is_axis(x: Any) -> bool:
 def check_axes(what: str, option: str, axes: PyTree) -> None:
     """TypeError unless the leaves of an option are axes."""
     for entry in tree_flatten(axes)[0]:
-        if not (is_axis(entry) or isinstance(entry, MappingSpec)):
+        if not (is_axis(entry) or isinstance(entry, MappingSpec)
+                or any(kind.is_spec(entry) for kind in ON_ARRAYS)):
             raise TypeError(f"{what}: {what} {option} must be an int, None, or (nested) container "
                             f"with those types as leaves, but got {axes!r}, with the leaf "
                             f"{entry!r} of type {type(entry).__name__}.")

@@ -257,8 +257,9 @@ def _passes(x: object, traced: bool) -> bool:
     if type(x) is not np.ndarray and not isinstance(x, np.generic):
         return traced and hasattr(type(x), "_trace")
     # Integers that x64 narrows keep their values where the other operand is a float.
-    return x.dtype.kind in "bfc" or (x.dtype.kind in "iu"
-                                     and dtypes.canonical_dtype(x.dtype) == x.dtype)
+    # Extended precision (g, G) is refused in the function's words.
+    return (x.dtype.kind in "bfc" and x.dtype.char not in "gG") or (
+        x.dtype.kind in "iu" and dtypes.canonical_dtype(x.dtype) == x.dtype)
 
 
 def _number_beside(x: ArrayLike, number: ArrayLike, wraps: bool) -> Array | None:

@@ -57,6 +57,8 @@ def _at_one_dtype(name: str, arrays: Sequence[Array], dtype: DTypeLike | None,
         return promote.promote_dtypes(name, *arrays)
     arrays = array_args(name, *arrays)
     to = dtypes.result_type(*arrays) if dtype is None else dtypes.requested_dtype(name, dtype)
+    if casting == "same_kind" and compatible.value:     # JAX's functions have no such rule
+        casting = "unsafe"
     for x in arrays:
         if not dtypes.can_cast(x.dtype, to, casting):
             raise TypeError(f"{name}: {typeof(x)} and dtype {dtypes.long_name(to)} given; "

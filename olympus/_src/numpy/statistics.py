@@ -88,9 +88,9 @@ def mean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: N
                  dtype=_mean_dtype("mean", x, dtype))
 
 
-@fused(static=("axes", "keepdims", "dtype", "root"))
+@fused(static=("axes", "keepdims", "dtype", "root", "few_are_nan"))
 def _var(x: Array, where: Array | None, mean: ArrayLike | None, correction: ArrayLike, *,
-         axes: Axes, keepdims: bool, dtype: DType, root: bool) -> Array:
+         axes: Axes, keepdims: bool, dtype: DType, root: bool, few_are_nan: bool) -> Array:
     wide = dtypes.to_inexact_dtype(x.dtype)
     if dtype not in (wide, dtypes.to_real_dtype(wide)):
         wide = dtypes.to_inexact_dtype(dtypes.promote_types(wide, dtype)[0])
@@ -106,7 +106,9 @@ def _var(x: Array, where: Array | None, mean: ArrayLike | None, correction: Arra
     total = reduce_sum(reductions.masked(square, where, literal(0, square.dtype)), axes)
     count = _element_count(x, where, axes, False, square.dtype)
     count = sub(count, convert(array_args("var", correction)[0], square.dtype))
-    count = arithmetic.max(count, literal(0, square.dtype))
+    zero = literal(0, square.dtype)
+    count = (choose(gt(count, zero), count, literal(np.nan, count.dtype)) if few_are_nan
+             else arithmetic.max(count, zero))
     variance = div(total, broadcast_to(count, total.shape))
     variance = expand(sqrt(variance) if root else variance, axes, keepdims)
     return convert(variance, dtype)
@@ -126,8 +128,9 @@ def _variance(name: str, root: bool, a: ArrayLike, axis: int | Sequence[int] | N
              else dtypes.requested_dtype(name, dtype))
     if dtype == BOOL:
         raise ValueError(f"{name}: dtype {dtype} given; variances are real; pass a real dtype.")
+    few_are_nan = name.startswith("nan") and dtypes.is_inexact(x.dtype)     # NumPy's rule
     return _var(x, mask_arg(name, where), mean, ddof if correction is None else correction,
-                axes=axes, keepdims=keepdims, dtype=dtype, root=root)
+                axes=axes, keepdims=keepdims, dtype=dtype, root=root, few_are_nan=few_are_nan)
 
 
 @fused(static=("axis", "dtype", "out", "ddof", "keepdims", "correction"))
@@ -140,8 +143,8 @@ def var(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
       a: array of numbers or booleans; floats are computed in at least float32.
       dtype: a real dtype for the result; by default the float dtype of `mean`, real for complex
         `a`.
-      ddof: subtracted from the number of elements: 0 for a population, 1 for a sample of it. mean:
-      the mean, with the reduced axes kept, if it is known.
+      ddof: subtracted from the number of elements: 0 for a population, 1 for a sample of it.
+      mean: the mean, with the reduced axes kept, if it is known.
       correction: the array API standard's name of `ddof`.
     Returns: `a` without the reduced axes, real; NaN or infinite where n <= ddof.
 
@@ -210,15 +213,13 @@ def nanvar(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
     Args:
       a: array of numbers or booleans.
       axis, dtype, out, ddof, keepdims, where, mean, correction: as for `var`.
-    Returns: `a` without the reduced axes, real; NaN or infinite where no more than `ddof` elements
-      are left.
+    Returns: `a` without the reduced axes, real; NaN where no more than `ddof` elements are left.
 
     >>> print(onp.nanvar(onp.array([1., onp.nan, 3.])))
     1.0
     """
     x, mask = _with_nan_mask("nanvar", a, where)
-    return var(x, axis, dtype, out, ddof, keepdims, where=mask, mean=mean,
-               correction=correction)
+    return _variance("nanvar", False, x, axis, dtype, out, ddof, keepdims, mask, mean, correction)
 
 
 @fused(static=("axis", "dtype", "out", "ddof", "keepdims", "correction"))
@@ -232,8 +233,7 @@ def nanstd(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
     2.0
     """
     x, mask = _with_nan_mask("nanstd", a, where)
-    return std(x, axis, dtype, out, ddof, keepdims, where=mask, mean=mean,
-               correction=correction)
+    return _variance("nanstd", True, x, axis, dtype, out, ddof, keepdims, mask, mean, correction)
 
 
 def _spread_weights(name: str, w: Array, x: Array, axis: Axis, axes: Axes) -> Array:

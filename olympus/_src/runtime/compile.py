@@ -422,15 +422,15 @@ def _shardings(xla: LoadedExecutable, devices: tuple[Device, ...],
                ) -> tuple[list[Sharding], list[Sharding]]:
     """Where a program takes the arguments that it reads and leaves its results."""
     if len(devices) == 1:
-        # One device leaves nothing to ask XLA for. If the program names a mesh of one device,
-        # results name it, too: code written for many devices means the same on one.
-        device, = devices
-        result = NamedSharding(meshes[0], PartitionSpec()) if meshes else (
-            lib.single_device_sharding(device))
-        return [s or lib.single_device_sharding(device, memory_kind(a))
-                for s, a in zip(given, ins, strict=True)], [
-            result if kind is None else result.with_memory_kind(kind) for kind in memories]
-
+        # Code for many devices means the same on one: results are spread like an argument.
+        here = lib.single_device_sharding(devices[0])
+        other = NamedSharding(meshes[0], PartitionSpec()) if meshes else here
+        like = {physical_aval(a).ndim: s for s, a in zip(given[::-1], ins[::-1], strict=True)
+                if s is not None and demanded_memory(s) is None}
+        found = [like.get(a.ndim, other) for a in outs]
+        return [s or lib.single_device_sharding(devices[0], memory_kind(a))
+                for s, a in zip(given, ins)], [
+            s if kind is None else s.with_memory_kind(kind) for s, kind in zip(found, memories)]
     parameters, results = lib.shardings(xla)
     # A result that is cut like an argument has the argument's sharding.
     by_tiling: dict[Any, NamedSharding] = {}

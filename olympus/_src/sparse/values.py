@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -82,7 +82,8 @@ class SparsifyEnv:
         self._summed: dict[tuple[int | None, ...], SparsifyValue] = {}
 
     def _push(self, arr: ArrayLike) -> int:
-        self._buffers.append(asarray(arr))
+        whole: Any = arr
+        self._buffers.append(whole if hasattr(arr, "aval") else asarray(arr))
         return len(self._buffers) - 1
 
     def _get(self, what: str, ref: int | None) -> Array:
@@ -103,8 +104,9 @@ class SparsifyEnv:
         return self._get("indptr", spvalue.indptr_ref)
 
     def dense(self, data: ArrayLike) -> SparsifyValue:
-        """A new value for a dense array."""
-        return SparsifyValue(typeof(asarray(data)).shape, self._push(data))
+        """A new value for a dense array, or for a reference to one."""
+        place = self._push(data)
+        return SparsifyValue(typeof(self._buffers[place]).shape, place)
 
     def sparse(self, shape: Sequence[int], data: ArrayLike | None = None,
                indices: ArrayLike | None = None, indptr: ArrayLike | None = None, *,

@@ -8,6 +8,7 @@ blocks' do, and sums of numbers that are not negative never fall.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Sequence
 
 from ...base.typing import Array, IrValue
@@ -89,7 +90,8 @@ def _along_rows(b: Builder, x: IrValue, aval: ShapedArray, reverse: bool, one_le
     levels = 1 if one_level else 1 + sum(size > 2 * limit for limit in (BLOCK, BLOCK * BLOCK))
     prim, carry = b.eqn.primitive, make_aval((1,), dtype)
     start = prim.identity(dtype)
-    step = functools.partial(_step, prim.combine, start, rows if before > 1 else 0, reverse)
+    step = functools.partial(_step, prim.combine, start, rows if before > 1 else 0, reverse,
+                             one_level)
 
     def body(i: IrValue, values: Sequence[IrValue]) -> list[IrValue]:
         place, *running, found = values
@@ -104,15 +106,22 @@ def _along_rows(b: Builder, x: IrValue, aval: ShapedArray, reverse: bool, one_le
     return _resized(b, found, wide, size, reverse)[0]
 
 
-def _step(combine: Combine, identity: float, rows: int, reverse: bool, place: Array, x: Array,
-          *given: Array) -> list[Array]:
+def _step(combine: Combine, identity: float, rows: int, reverse: bool, one_level: bool,
+          place: Array, x: Array, *given: Array) -> list[Array]:
     """The place of the next chunk among the `rows` of a row, prefixes, and running values."""
-    aval, running, found = typeof(given[0]), list(given), list[Array]()
+    aval, running, order = typeof(given[0]), list(given), -1 if reverse else 1
     empty = full(aval.shape, identity, aval.dtype)
-    for k in reversed(range(CHUNK)) if reverse else range(CHUNK):
-        running[-1] = combine(running[-1], slice_in_dim(x, k, k + 1))
-        found.append(functools.reduce(lambda last, value: combine(value, last), running[-2::-1],
-                                      running[-1]))
+    numbers = [slice_in_dim(x, k, k + 1) for k in range(CHUNK)][::order]
+    if one_level:       # each number waits for the one before, which is short for integers
+        prefixes = list(itertools.accumulate([running[0], *numbers], combine))[1:]
+        running, found = prefixes[-1:], concatenate(prefixes[::order], 0)
+    else:               # the prefixes of a chunk do not wait for the chunks before
+        prefixes = list(itertools.accumulate(numbers, combine))
+        found = concatenate(prefixes[::order], 0)
+        # Sums level by level, else some would fall.
+        for value in running[::-1] if combine is add else [functools.reduce(combine, running)]:
+            found = combine(broadcast_in_dim(value, (CHUNK,), (0,)), found)
+        running[-1] = combine(running[-1], prefixes[-1])
     length = BLOCK // CHUNK
     for level in range(len(running) - 1, 0, -1):        # a full block goes to the level above
         end = eq(bitwise_and(place, length - 1), length - 1)
@@ -125,7 +134,7 @@ def _step(combine: Combine, identity: float, rows: int, reverse: bool, place: Ar
         end = eq(place, rows)
         running = [select(end, empty, v) for v in running]
         place = select(end, literal(0, INT32), place)
-    return [place, concatenate(found[::-1] if reverse else found, 0), *running]
+    return [place, found, *running]
 
 
 # Along another axis: a loop along it, of vectors

@@ -25,8 +25,7 @@ from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
 from ..arithmetic import abs, div, is_finite, mul, neg, rem_p, round_to_zero, sub
 from ..bits import (
-    bitwise_and, bitwise_not, bitwise_or, bitwise_xor, shift_left, shift_right_arithmetic,
-    shift_right_logical,
+    bitwise_and, bitwise_not, bitwise_or, bitwise_xor, shift_left, shift_right_logical,
 )
 from ..comparison import eq, ge, gt, lt, ne, select
 from ..convert import bitcast_convert_type_p, in_dtype
@@ -41,14 +40,14 @@ from ..transcendental import (
 from . import float64
 from .blocks import MOST, by_blocks
 from .elementary import (
-    BIAS, FLOAT32, FLOAT64, INT32, INT64, MANTISSA, bits64, is_odd, like, nearest, of_bits64,
-    polynomial,
+    BIAS, FLOAT32, FLOAT64, INT32, MANTISSA, bits64, like, nearest, of_bits64, polynomial,
 )
 
 # Found with tools/kernel_table.py: of fewer elements, the C library's functions are as fast; those
 # that take it 3 ns, where the processor foresees their branches, and powers, from more on.
 LEAST, LEAST_DOUBLE, LEAST_QUICK, LEAST_POWERS = 1024, 4096, 16384, 65536
-WIDTH = 32      # elements that are looked at together
+LEAST_LOOKED = 1 << 18  # to look at all elements first takes 50 ms to compile
+WIDTH = 512     # elements that are looked at together
 
 
 def _is_narrow(least: int, b: Builder, *xs: IrValue, accuracy: Hashable = None, **params: Hashable
@@ -111,6 +110,8 @@ def _size(x: Array) -> Array:
 
 _SIGN, _NORMAL, _LEAST_SUBNORMAL = -1 << 31, 1 << 23, 2.0 ** -149
 _HALF_PI = math.pi / 2
+# Added to a whole number of fewer than 2**50: its lowest bits are the integer's.
+_WHOLE = 1.5 * 2.0 ** 52
 
 
 def _or_tiny(found: Array, x: Array) -> Array:
@@ -127,70 +128,95 @@ def _signed(x: Array, sign: Array) -> Array:
                                        new_dtype=FLOAT32)
 
 
-# Sine, cosine, tangent
+# Sine, cosine, tangent: each by the angle less a multiple of a half turn or of a quarter turn
 
-# 2 / π in pieces of 29 bits, whose products with float32 numbers are exact; 53 bits after three.
+# π: products of the first two pieces with 24 bits are exact.
+_PI = tuple(map(float.fromhex, ("0x1.921fb54p+1", "0x1.10b4611p-29", "0x1.4c4c6628b80dcp-58")))
+LARGEST_ANGLE = 2.0 ** 24
+# 2 / π in pieces of 29 bits, whose products with float32 numbers are exact; 53 bits after two.
 _PIECES = tuple(map(float.fromhex, (
-    "0x1.45f306dp-1", "0x1.9391054p-30", "0x1.4fe13abp-59", "0x1.d1f534dp-88", "0x1.b81b6c5p-117",
-    "0x1.5993c4p-148")))
+    "0x1.45f306dp-1", "0x1.9391054p-30", "0x1.4fe13abp-59", "0x1.d1f534dp-88", "0x1.b81b6c5p-117")))
 _LAST = tuple(map(float.fromhex, (
-    "0x1.d1f534ddc0db6p-88", "0x1.b81b6c52b3279p-117", "0x1.5993c439041fep-148",
-    "0x1.c820ff28b1d5fp-175")))
+    "0x1.4fe13abe8fa9ap-59", "0x1.d1f534ddc0db6p-88", "0x1.b81b6c52b3279p-117",
+    "0x1.5993c439041fep-148")))
 # From these numbers on, products with the pieces before are multiples of 4.
 _STARTS = (2.0 ** 54, 2.0 ** 83, 2.0 ** 112)
-_SIN = (1.0, -0.16666666666663885, 0.008333333331078323, -0.00019841266916110632,
-        2.7555990664728965e-06, -2.4805611712122078e-08)
-_COS = (1.0, -0.49999999999963873, 0.041666666637384386, -0.0013888885090262895,
-        2.4799861846361443e-05, -2.7237108576244566e-07)
+_SIN = (0.9999999999829089, -0.16666666616790812, 0.008333330973271878, -0.00019840861058037127,
+        2.752526349541792e-06, -2.3889104032675583e-08)
+_SHORT_SIN = (0.9999999999956709, -0.16666666631577168, 0.008333328781097757,
+              -0.00019839201800436314, 2.717341870116158e-06)
+_SHORT_COS = (0.9999999999524657, -0.49999999614703977, 0.04166661667759459,
+              -0.001388661754772064, 2.4379789395383755e-05)
 
 
-def _turned(x: Array) -> tuple[Array, Array, Array]:
-    """Sine and cosine of |x| less the nearest multiple of a quarter turn, and which that is.
+def _any_angle(x: Array, quarters: float, shift: float) -> tuple[Array, Array]:
+    """x less k + shift times some quarter turns, and k, a whole number, or that less some turns.
 
     Payne and Hanek (1983), Radian reduction for trigonometric functions: the digits of 2 / π that
     make whole turns are left out.
     """
-    w = _wide(abs(x))
-    later = [ge(w, start) for start in _STARTS]
+    w = _wide(x)
+    later = [ge(abs(w), start) for start in _STARTS]
     products = []
-    for words in (*[_PIECES[i:i + len(_LAST)] for i in range(3)], _LAST):
+    for words in (_PIECES[:4], _PIECES[1:], _LAST):
         word = like(words[0], w)
         for above, value in zip(later, words[1:], strict=True):
             word = select(above, like(value, w), word)
         products.append(mul(w, word))
     first, second = [sub(v, mul(nearest(mul(v, 0.25)), 4.0)) for v in products[:2]]
-    k = nearest(add(first, second))
-    rest = functools.reduce(add, [sub(first, k), second, *products[2:]])
-    r = mul(rest, _HALF_PI)
-    z = mul(r, r)
-    return mul(r, polynomial(z, _SIN)), polynomial(z, _COS), in_dtype(k, INT32)
+    turns = mul(add(first, second), 1 / quarters)
+    k = nearest(sub(turns, shift) if shift else turns)
+    moved = add(k, shift) if shift else k
+    rest = add(add(sub(first, mul(moved, quarters)), second), products[2])
+    return mul(rest, _HALF_PI), k
 
 
-def _sin(x: Array) -> Array:
-    s, c, k = _turned(x)
-    found = _rounded(select(is_odd(k), c, s))
-    return _or_tiny(_signed(found, bitwise_xor(_bits(x), shift_left(k, 30))), x)
+def _small_angle(x: Array, quarters: float, shift: float) -> tuple[Array, Array]:
+    """The same of angles up to `LARGEST_ANGLE`."""
+    w = _wide(x)
+    turns = mul(w, 2 / (quarters * math.pi))
+    k = nearest(sub(turns, shift) if shift else turns)
+    moved = add(k, shift) if shift else k
+    for piece in _PI:
+        w = sub(w, mul(moved, piece * quarters / 2))
+    return w, k
 
 
-def _cos(x: Array) -> Array:
-    s, c, k = _turned(x)
-    return _signed(_rounded(select(is_odd(k), s, c)), shift_left(add(k, 1), 30))
+def _is_large_angle(x: Array) -> Array:
+    return bitwise_and(is_finite(x), gt(abs(x), LARGEST_ANGLE))
 
 
-def _tan(x: Array) -> Array:
-    s, c, k = _turned(x)
-    odd = is_odd(k)
-    found = div(select(odd, c, s), select(odd, s, c))
-    return _or_tiny(_signed(_rounded(found), bitwise_xor(_bits(x), shift_left(k, 31))), x)
+def _odd_sign(k: Array) -> Array:
+    """Of whole numbers, the bits of -0 where they are odd, else 0."""
+    return shift_left(bits64(add(k, _WHOLE)), 63)
+
+
+def _sin(x: Array, reduced: Callable[..., tuple[Array, Array]] = _any_angle) -> Array:
+    r, k = reduced(x, 2, 0)
+    found = mul(r, polynomial(mul(r, r), _SIN))
+    return _or_tiny(_rounded(float64.signed(found, _odd_sign(k))), x)
+
+
+def _cos(x: Array, reduced: Callable[..., tuple[Array, Array]] = _any_angle) -> Array:
+    r, k = reduced(x, 2, 0.5)
+    found = mul(r, polynomial(mul(r, r), _SIN))
+    return _rounded(float64.signed(found, bitwise_not(_odd_sign(k))))
+
+
+def _tan(x: Array, reduced: Callable[..., tuple[Array, Array]] = _any_angle) -> Array:
+    r, k = reduced(x, 1, 0)
+    z, odd = mul(r, r), lt(_odd_sign(k), 0)
+    s, c = mul(r, polynomial(z, _SHORT_SIN)), polynomial(z, _SHORT_COS)
+    return _or_tiny(_rounded(div(select(odd, neg(c), s), select(odd, s, c))), x)
 
 
 # Inverse functions
 
-_ATAN = (0.9999999999292967, -0.3333333129088999, 0.1999990110217155, -0.14283813255743144,
-         0.1109192296368298, -0.08974171958362588, 0.07228278345373912, -0.05395668057131507,
-         0.03382621895272417, -0.015828322749105783, 0.004732484193404601, -0.0006633954571074873)
-_ASIN = (1.0, 0.16666666665495086, 0.07500000598829049, 0.044642358484883155, 0.03039763413058142,
-         0.022132443623419724, 0.019306260869405265, 0.005443185102648374, 0.029305239705442607)
+_ATAN = (0.9999999995535376, -0.33333322488911593, 0.19999558100363982, -0.14278576024807985,
+         0.1105077127584966, -0.08785043282362845, 0.06685281517877424, -0.04392841073326746,
+         0.021912945865448393, -0.007030669470424213, 0.001057607438057242)
+_ASIN = (0.9999999999863537, 0.16666667364186447, 0.07499941908754719, 0.04466113930866896,
+         0.03010250689966149, 0.024650862660604088, 0.0074010072390753795, 0.0347484248080839)
 
 
 def _small_atan(v: Array) -> Array:
@@ -198,11 +224,12 @@ def _small_atan(v: Array) -> Array:
 
 
 def _atan(x: Array) -> Array:
-    w = _wide(abs(x))
-    large = gt(w, 1.0)
-    found = _small_atan(div(select(large, like(1.0, w), w), select(large, w, like(1.0, w))))
-    found = select(large, sub(_HALF_PI, found), found)
-    return _or_tiny(_signed(_rounded(found), _bits(x)), x)
+    w = _wide(x)
+    large = gt(abs(w), 1.0)
+    # XLA:CPU computes a quotient that is read twice in a loop of its own.
+    found = _small_atan(select(large, div(-1.0, w), w))
+    right = float64.signed(like(_HALF_PI, w), bits64(w))
+    return _or_tiny(_rounded(select(large, add(right, found), found)), x)
 
 
 def _atan2(y: Array, x: Array) -> Array:
@@ -210,8 +237,8 @@ def _atan2(y: Array, x: Array) -> Array:
     steep = gt(a, c)
     high, low = select(steep, a, c), select(steep, c, a)
     # 0 over 0 is taken for 0 and infinity over infinity for 1.
-    ratio = div(low, select(eq(high, 0.0), like(1.0, high), high))
-    ratio = select(bitwise_and(eq(low, high), gt(low, 0.0)), like(1.0, low), ratio)
+    ratio = select(eq(low, high), select(gt(low, 0.0), like(1.0, low), like(0.0, low)),
+                   div(low, high))
     found = _small_atan(ratio)
     found = select(steep, sub(_HALF_PI, found), found)
     found = select(lt(_bits(x), 0), sub(math.pi, found), found)
@@ -219,88 +246,103 @@ def _atan2(y: Array, x: Array) -> Array:
 
 
 def _arc(w: Array) -> tuple[Array, Array]:
-    """The arcsine of w in [0, ½]; above, half the arccosine, and whether it is that."""
-    large = gt(w, 0.5)
-    z = select(large, mul(sub(1.0, w), 0.5), mul(w, w))
-    return mul(select(large, sqrt(z), w), polynomial(z, _ASIN)), large
+    """The arcsine of w up to ½; above, the arccosine of |w|, and whether it is that."""
+    large = gt(abs(w), 0.5)
+    z = select(large, sub(0.5, mul(abs(w), 0.5)), mul(w, w))
+    return mul(select(large, sqrt(mul(z, 4.0)), w), polynomial(z, _ASIN)), large
 
 
 def _asin(x: Array) -> Array:
     found, large = _arc(_wide(abs(x)))
-    found = select(large, sub(_HALF_PI, mul(found, 2.0)), found)
+    found = select(large, sub(_HALF_PI, found), found)
     return _or_tiny(_signed(_rounded(found), _bits(x)), x)
 
 
 def _acos(x: Array) -> Array:
     w = _wide(x)
-    found, large = _arc(abs(w))
+    found, large = _arc(w)
     negative = lt(w, 0.0)
-    far = select(negative, sub(math.pi, mul(found, 2.0)), mul(found, 2.0))
-    near = select(negative, add(_HALF_PI, found), sub(_HALF_PI, found))
-    return _rounded(select(large, far, near))
+    start = select(large, select(negative, like(math.pi, w), like(0.0, w)), like(_HALF_PI, w))
+    acute = bitwise_and(large, bitwise_not(negative))
+    return _rounded(add(start, select(acute, found, neg(found))))
 
 
 # Others
 
+# (1 - h)**(-2/3) for |h| up to 0.1025. Less a third of the bits of a number, those of the cube root
+# of its reciprocal, within 3.5 %; here of the highest 32 bits of a float64, of a float32's bits.
+_CBRT = (0.9999999999646463, 0.6666666666326176, 0.555555663203273, 0.49382726416860034,
+         0.4526237513600992, 0.42244731308337885, 0.4067811856995519, 0.3874934408611346)
+_ROOT_BITS = 1117011465.0
+
+
 def _cbrt(x: Array) -> Array:
-    """Two steps of Halley's method from a third of the exponent, as in fdlibm's s_cbrt.c."""
-    w = _size(x)
-    high = shift_right_logical(bits64(w), 32)
-    high = add(in_dtype(mul(_wide(in_dtype(high, INT32)), 1 / 3), INT32), 715094163)
-    t = of_bits64(shift_left(in_dtype(high, INT64), 32))
-    for _ in range(2):
-        cube = mul(mul(t, t), t)
-        t = mul(t, div(add(cube, mul(w, 2.0)), add(mul(cube, 2.0), w)))
-    ordinary = bitwise_and(is_finite(w), gt(w, 0.0))
-    return select(ordinary, _signed(_rounded(t), _bits(x)), x)
+    """|x| y², corrected by 1 - |x| y³, where y is about the cube root of 1 / |x|."""
+    tiny = lt(abs(x), _TINY)        # times 2**150: XLA:CPU converts subnormals to 0
+    size = bitwise_and(_bits(x), ~_SIGN)
+    v = select(tiny, mul(in_dtype(size, FLOAT32), 2.0), abs(x))
+    w, y = _wide(v), sub(_WHOLE + _ROOT_BITS, mul(_wide(_bits(v)), 1 / 24))
+    y = of_bits64(shift_left(bits64(y), 32))
+    y2 = mul(y, y)
+    found = mul(mul(w, y2), polynomial(sub(1.0, mul(mul(w, y), y2)), _CBRT))
+    found = _rounded(select(tiny, mul(found, 2.0 ** -50), found))
+    ordinary = bitwise_and(is_finite(x), gt(size, 0))
+    return select(ordinary, _signed(found, _bits(x)), x)
 
 
-# 2**f, |f| <= ½, and log2((1 + s) / (1 - s)) / s by s².
+# 2**f, |f| <= ½, and log2(1 + t) / t.
 _EXP2 = (0.9999999999595618, 0.6931471805568324, 0.24022651213498092, 0.055504109063258665,
          0.009618025613318034, 0.0013333478473685416, 0.00015469729214118296,
          1.5303700711365693e-05)
-_LOG2 = (2.885390081777927, 0.9617966939243345, 0.5770780172463286, 0.4121984020482752,
-         0.32061638813224547, 0.2614442493522915, 0.2429160853987535)
+_LOG2 = (1.4426950408708794, -0.7213475209631551, 0.4808983601762459, -0.3606736553159396,
+         0.28853739437873954, -0.24045433696411997, 0.20617283226751987, -0.1802710257711494,
+         0.15878356832510718, -0.14349039375280997, 0.14495052999815844, -0.14144788210587383,
+         0.07553790398013405)
 _MOST = 256.0       # powers of 2 beyond are infinite, or 0, in float32
 
 
-def _power_of_2(w: Array) -> Array:
+def _whole_part(w: Array) -> tuple[Array, Array]:
+    """The nearest whole number, up to `_MOST`, and the rest."""
     w = select(gt(w, _MOST), like(_MOST, w), select(lt(w, -_MOST), like(-_MOST, w), w))
     k = nearest(w)
-    # By way of int32: there are no vectors of conversions of int64.
-    bits = shift_left(in_dtype(add(in_dtype(k, INT32), BIAS), INT64), MANTISSA)
-    return mul(polynomial(sub(w, k), _EXP2), of_bits64(bits))
+    return k, sub(w, k)
+
+
+def _scale(k: Array) -> Array:
+    """2**k of whole numbers."""
+    return of_bits64(shift_left(bits64(add(k, _WHOLE + BIAS)), MANTISSA))
+
+
+def _power_of_2(w: Array) -> Array:
+    k, f = _whole_part(w)
+    return mul(polynomial(f, _EXP2), _scale(k))
 
 
 def _exp2(x: Array) -> Array:
     return _rounded(_power_of_2(_wide(x)))
 
 
-# Below, the series; so that no digits are lost in the difference.
-_FEW = 2.0 ** -4
-_SINH = (1.0, 1 / 6, 1 / 120, 1 / 5040)
-
-
 def _sinh(x: Array) -> Array:
-    w = _wide(abs(x))
-    e = _power_of_2(mul(w, 1 / math.log(2)))
-    found = mul(sub(e, div(1.0, e)), 0.5)
-    small = mul(w, polynomial(mul(w, w), _SINH))
-    return _or_tiny(_signed(_rounded(select(lt(w, _FEW), small, found)), _bits(x)), x)
+    """By the even and the odd part of 2**f, so that no digits are lost near 0."""
+    k, f = _whole_part(mul(_wide(x), 1 / math.log(2)))
+    z, up, down = mul(f, f), _scale(sub(k, 1.0)), _scale(sub(-1.0, k))
+    found = add(mul(polynomial(z, _EXP2[::2]), sub(up, down)),
+                mul(mul(f, polynomial(z, _EXP2[1::2])), add(up, down)))
+    return _or_tiny(_rounded(found), x)
 
 
 def _log2(w: Array) -> Array:
     """The logarithm of a positive number: the exponent, and a series for a mantissa near 1."""
     bits = bits64(w)
-    high = in_dtype(shift_right_logical(bits, 32), INT32)
-    e = shift_right_arithmetic(sub(high, _ROOT_BITS), MANTISSA - 32)
-    m = sub(bits, shift_left(in_dtype(e, INT64), MANTISSA))
-    m = of_bits64(m)
-    s = div(sub(m, 1.0), add(m, 1.0))
-    return add(_wide(e), mul(s, polynomial(mul(s, s), _LOG2)))
+    e = shift_right_logical(sub(bits, _ROOT_HALF - (_MORE << MANTISSA)), MANTISSA)
+    m = of_bits64(sub(bits, shift_left(sub(e, _MORE), MANTISSA)))
+    t = sub(m, 1.0)
+    k = sub(of_bits64(add(e, _BITS_2_52)), 2.0 ** 52 + _MORE)
+    return add(k, mul(t, polynomial(t, _LOG2)))
 
 
-_ROOT_BITS = int(np.float64(math.sqrt(0.5)).view(np.int64)) >> 32
+_ROOT_HALF, _BITS_2_52 = np.float64([math.sqrt(0.5), 2.0 ** 52]).view(np.int64).tolist()
+_MORE = 1024
 
 
 def _are_alike(fits: Callable[..., bool], least: int, b: Builder, *xs: IrValue) -> bool:
@@ -384,19 +426,21 @@ def _has_large_quotient(x: Array, y: Array) -> Array:
         is_finite(x), bitwise_and(gt(v, 0.0), gt(abs(y), 0.0))))
 
 
-def _where_none(formula: Callable[..., Array], exception: Callable[..., Array], b: Builder,
-                *xs: IrValue, **params: Hashable) -> IrValue:
-    """The formula, but the rule of the primitive for all elements where one is an exception."""
+def _where_none(formula: Callable[..., Array], exception: Callable[..., Array],
+                general: Callable[..., Array] | None, b: Builder, *xs: IrValue, **params: Hashable
+                ) -> IrValue:
+    """The formula, but where an element is an exception, a general one for all of them: None is the
+    rule of the primitive.
+    """
     given, wide = _widened(b, xs)
     which = _any(b, exception, given, wide)
 
-    def usual() -> list[IrValue]:
-        return [_as_wanted(b, _traced(b, formula, given, wide), wide)]
+    def by(formula: Callable[..., Array] | None) -> list[IrValue]:
+        return [b.eqn.primitive.lower(b, *xs, **params) if formula is None else
+                _as_wanted(b, _traced(b, formula, given, wide), wide)]
 
-    def other() -> list[IrValue]:
-        return [b.eqn.primitive.lower(b, *xs, **params)]
-
-    return b.case(which, [usual, other], [b.type(b.avals_out[0])])[0]
+    branches = [functools.partial(by, formula), functools.partial(by, general)]
+    return b.case(which, branches, [b.type(b.avals_out[0])])[0]
 
 
 def _any(b: Builder, exception: Callable[..., Array], xs: Sequence[IrValue], aval: ShapedArray
@@ -451,6 +495,12 @@ def _of_even_size(b: Builder, *xs: IrValue, **params: Hashable) -> IrValue:
     return b.op("stablehlo.reshape", [x], None, out)
 
 
+def _angle(saves: float, formula: Callable[..., Array]) -> Kernel:
+    small = lambda x: formula(x, _small_angle)
+    return Kernel(_POLYNOMIAL, _SLOW, functools.partial(_is_narrow, LEAST_LOOKED),
+                  functools.partial(_where_none, small, _is_large_angle, formula), saves)
+
+
 def _narrow(name: str, saves: float, formula: Callable[..., Array], least: int = LEAST) -> Kernel:
     return Kernel(name, _SLOW, functools.partial(_is_narrow, least),
                   functools.partial(_by_formula, formula), saves)
@@ -459,7 +509,7 @@ def _narrow(name: str, saves: float, formula: Callable[..., Array], least: int =
 def _double(saves: float, formula: Callable[..., Array], least: int = LEAST_DOUBLE,
             exception: Callable[..., Array] | None = None) -> Kernel:
     emit = functools.partial(_by_formula, formula) if exception is None else functools.partial(
-        _where_none, formula, exception)
+        _where_none, formula, exception, None)
     return Kernel("polynomial with a rest", _SLOW, functools.partial(_is_double, least), emit,
                   saves)
 
@@ -479,11 +529,11 @@ KERNELS = {
     acosh_p: (_odd(9.5, single=LEAST_SHARED),), atanh_p: (_odd(9.5, single=LEAST_SHARED),),
     erf_inv_p: (_odd(10.2, single=LEAST_ODD, double=LEAST_ODD),),
     lgamma_p: (_odd(22.5, single=LEAST_ODD),),
-    sin_p: (_ODD_16, _narrow(_POLYNOMIAL, 6.6, _sin, LEAST_QUICK),
+    sin_p: (_ODD_16, _angle(7.1, _sin), _narrow(_POLYNOMIAL, 6.8, _sin, LEAST_QUICK),
             _double(9.2, float64.sin, LEAST_QUICK, float64.is_large_angle)),
-    cos_p: (_ODD_16, _narrow(_POLYNOMIAL, 6.6, _cos, LEAST_QUICK),
+    cos_p: (_ODD_16, _angle(7.1, _cos), _narrow(_POLYNOMIAL, 6.8, _cos, LEAST_QUICK),
             _double(12.0, float64.cos, LEAST_QUICK, float64.is_large_angle)),
-    tan_p: (_ODD_16, _narrow(_POLYNOMIAL, 12.7, _tan),
+    tan_p: (_ODD_16, _angle(13.1, _tan), _narrow(_POLYNOMIAL, 12.7, _tan),
             _double(12.5, float64.tan, LEAST_QUICK, float64.is_large_angle)),
     asin_p: (_ODD_16_64, _narrow(_POLYNOMIAL, 14.5, _asin), _double(12.2, float64.asin)),
     acos_p: (_ODD_16, _narrow(_POLYNOMIAL, 20, _acos), _double(16.0, float64.acos)),
@@ -507,4 +557,4 @@ KERNELS = {
     log2_p: (_ODD_16_64, _double(4.0, functools.partial(float64.log_to, base=2), LEAST_QUICK)),
     log10_p: (_ODD_16_64, _double(4.2, functools.partial(float64.log_to, base=10), LEAST_QUICK)),
     rem_p: (Kernel("quotient in float64", _SLOW, functools.partial(_is_narrow, LEAST_POWERS),
-                   functools.partial(_where_none, _rem, _has_large_quotient), 12.9),)}
+                   functools.partial(_where_none, _rem, _has_large_quotient, None), 12.9),)}

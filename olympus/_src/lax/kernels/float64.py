@@ -34,7 +34,7 @@ def _or_tiny(found: Array, x: Array) -> Array:
     return select(lt(abs(x), _TINY), x, found)
 
 
-def _signed(x: Array, sign: Array) -> Array:
+def signed(x: Array, sign: Array) -> Array:
     """A float64 with its sign changed where the highest bit of `sign` is 1."""
     return of_bits64(bitwise_xor(bits64(x), bitwise_and(sign, _SIGN)))
 
@@ -88,13 +88,13 @@ def sin(x: Array) -> Array:
     """The sine, up to LARGEST_ANGLE."""
     s, c, k = _turned(x)
     found = add(*_chosen(is_odd(k), c, s))
-    return _or_tiny(_signed(found, bitwise_xor(bits64(x), _turns(k))), x)
+    return _or_tiny(signed(found, bitwise_xor(bits64(x), _turns(k))), x)
 
 
 def cos(x: Array) -> Array:
     """The cosine, up to LARGEST_ANGLE."""
     s, c, k = _turned(x)
-    return _signed(add(*_chosen(is_odd(k), s, c)), _turns(add(k, 1)))
+    return signed(add(*_chosen(is_odd(k), s, c)), _turns(add(k, 1)))
 
 
 def tan(x: Array) -> Array:
@@ -105,7 +105,7 @@ def tan(x: Array) -> Array:
     found = add(*divided(_chosen(odd, c, s), _chosen(odd, s, c)))
     sign = bitwise_xor(bits64(x), shift_left(in_dtype(k, INT64), 63))
     # What is left of the quotient of smaller numbers is made of subnormal ones.
-    return select(lt(abs(x), 2.0 ** -30), x, _signed(found, sign))
+    return select(lt(abs(x), 2.0 ** -30), x, signed(found, sign))
 
 
 def is_large_angle(x: Array) -> Array:
@@ -158,7 +158,7 @@ def atan(x: Array) -> Array:
     infinite = gt(w, _BEYOND)
     found = _angle(select(infinite, like(1.0, w), w),
                    select(infinite, zeros_of(typeof(w)), like(1.0, w)), None)
-    return _or_tiny(_signed(found, bits64(x)), x)
+    return _or_tiny(signed(found, bits64(x)), x)
 
 
 _BEYOND = 2.0 ** 60     # the arctangent is π / 2
@@ -184,7 +184,7 @@ def atan2(y: Array, x: Array) -> Array:
     c = select(bitwise_and(eq(a, 0.0), eq(c, 0.0)), one, c)
     found = _angle(a, c, lt(bits64(x), 0))
     unordered = bitwise_or(ne(x, x), ne(y, y))
-    return _signed(select(unordered, like(math.nan, a), found), bits64(y))
+    return signed(select(unordered, like(math.nan, a), found), bits64(y))
 
 
 _ASIN = (0.16666666666666669, 0.07499999999998425, 0.04464285714637338, 0.030381944137085167,
@@ -209,7 +209,7 @@ def asin(x: Array) -> Array:
     """The arcsine."""
     first, more, large = _arc(abs(x))
     far = add(*_from_pair(_HALF_PI, mul(first, -2.0), mul(more, -2.0)))
-    return _or_tiny(_signed(select(large, far, add(first, more)), bits64(x)), x)
+    return _or_tiny(signed(select(large, far, add(first, more)), bits64(x)), x)
 
 
 def _from_pair(number: tuple[float, float], first: Array, more: Array) -> Pair:
@@ -223,7 +223,7 @@ def acos(x: Array) -> Array:
     first, more, large = _arc(abs(x))
     negative = lt(bits64(x), 0)
     # For small numbers a quarter turn less the arcsine.
-    first, more = [_signed(v, bits64(neg(x))) for v in (first, more)]
+    first, more = [signed(v, bits64(neg(x))) for v in (first, more)]
     near = add(*_from_pair(_HALF_PI, first, more))
     obtuse = add(*_from_pair(_PI, mul(first, -2.0), mul(more, -2.0)))
     acute = neg(mul(add(first, more), 2.0))
@@ -255,7 +255,7 @@ def cbrt(x: Array) -> Array:
     r = div(w, mul(t, t))
     t = add(t, mul(t, div(sub(r, t), add(add(t, t), r))))
     t = mul(t, select(small, like(2.0 ** -358, w), like(1.0, w)))
-    return select(bitwise_and(is_finite(w), gt(w, 0.0)), _signed(t, bits64(x)), x)
+    return select(bitwise_and(is_finite(w), gt(w, 0.0)), signed(t, bits64(x)), x)
 
 
 def half_power(x: Array, *, exponent: float) -> Array:
@@ -333,7 +333,7 @@ def sinh(x: Array) -> Array:
     z = mul(a, a)
     small = add(a, mul(mul(a, z), polynomial(z, _SINH)))
     found = select(lt(a, _FEW), small, select(ne(x, x), x, found))
-    return _or_tiny(_signed(found, bits64(x)), x)
+    return _or_tiny(signed(found, bits64(x)), x)
 
 
 _EXP2 = (0.6931471805599453, 0.24022650695910097, 0.05550410866482159, 0.009618129107606866,

@@ -19,7 +19,7 @@ from ...core.trace import typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
 from ...types.memory import Space
-from ..arithmetic import sub
+from ..arithmetic import mul, sub
 from ..bits import (
     bitwise_and, bitwise_not, bitwise_or, bitwise_xor, shift_left, shift_right_logical,
 )
@@ -29,11 +29,12 @@ from ..creation import full, full_like, iota
 from ..cumulative import cumsum
 from ..families import add
 from ..indexing import ScatterDimensionNumbers, scatter_add, take_along
-from ..reduce import reduce_sum, smallest
+from ..reduce import largest, reduce_max_p, reduce_min_p, reduce_sum, smallest
 from ..shape import broadcast_in_dim, reshape
 from ..slicing import dynamic_slice, dynamic_update_slice, slice_in_dim
 from ..sort import float_key, float_of_key, sort_p
 from . import networks
+from .reductions import pieces
 
 OfTwo = Callable[[IrValue, IrValue], IrValue]
 BOOL, INT32, UINT8, UINT32, UINT64, FLOAT64 = map(dtypes.as_dtype, (
@@ -52,6 +53,9 @@ UNROLL = 4      # steps of loops over elements, for 1.3 times the speed
 # So many floats alone repay the 30 ms that two kernels more, to words and back, take to compile.
 LEAST_WORDS = 1 << 17
 TALLIES = 3     # digits that are counted in a step
+# So many integers repay the 25 ms that it takes to compile what counts so many values, which are
+# written as vectors of so many.
+LEAST_RANGED, RANGE, FILL, BLOCK = 1 << 16, 1 << 12, 64, 1 << 10
 
 
 def _is_long(b: Builder, *xs: IrValue, dimension: int, is_stable: bool, num_keys: int) -> bool:
@@ -160,9 +164,83 @@ def _sorted_words(b: Builder, xs: Sequence[IrValue], avals: Sequence[ShapedArray
 
         return b.counted_loop(count, [x], by_digit)
 
-    (x,) = b.one_kernel([x], in_order)
+    def in_range_or_order(x: IrValue) -> list[IrValue]:
+        least, is_short = _range(b, x, word)
+        return [*b.case(is_short, [lambda: in_order(x), lambda: _by_values(b, x, word, least)],
+                        [b.type(word)])]
+
+    has_range = kind != "f" and not packs and n >= LEAST_RANGED
+    (x,) = b.one_kernel([x], in_range_or_order if has_range else in_order)
     return b.traced(functools.partial(_unpacked, [a.dtype for a in avals]), [x], [word]
                     ) if packs else [x]
+
+
+def _range(b: Builder, x: IrValue, word: ShapedArray) -> tuple[IrValue, IrValue]:
+    """The least of some integers, and 1 if all are less than RANGE above it, else 0: blocks are
+    looked at until they are not."""
+    number, count = make_aval((), word.dtype), -(-word.size // BLOCK)
+
+    def goes_on(i: IrValue, least: IrValue, most: IrValue) -> IrValue:
+        return b.traced(lambda i, *ends: bitwise_and(lt(i, count), _is_short(*ends)),
+                        [i, least, most], [NUMBER, number, number])[0]
+
+    first = b.op("stablehlo.reshape", [_element(b, x, b.scalar(0, INT32), make_aval(
+        (1,), word.dtype))], None, number)
+    _, least, most = b.while_loop([b.constant(0, NUMBER), first, first], goes_on,
+        lambda *values: b.traced(_further, [x, *values], [word, NUMBER, number, number]))
+    return least, b.traced(lambda *ends: in_dtype(_is_short(*ends), INT32), [least, most],
+                           [number, number])[0]
+
+
+def _is_short(least: Array, most: Array) -> Array:
+    return lt(_bits(sub(most, least)), RANGE)       # the bits are right even if it overflows
+
+
+def _further(x: Array, i: Array, *ends: Array) -> list[Array]:
+    """The least and the largest of what was looked at and of block i; the last one overlaps."""
+    block, found = dynamic_slice(x, [mul(i, BLOCK)], (BLOCK,)), list[Array]()
+    for combine, reduction in ((smallest, reduce_min_p), (largest, reduce_max_p)):
+        x = block
+        for size in (BLOCK // 8, BLOCK // 64):
+            x = pieces(combine, size, 0, x)
+        found.append(reduction.bind(x, axes=(0,)))
+    return [add(i, 1), smallest(ends[0], found[0]), largest(ends[1], found[1])]
+
+
+def _by_values(b: Builder, x: IrValue, word: ShapedArray, least: IrValue) -> list[IrValue]:
+    """How often each value occurs is counted; then it is written as often."""
+    counters, entry = make_aval((RANGE + 1,), INT32), make_aval((1,), INT32)
+    one, number = make_aval((1,), word.dtype), make_aval((), word.dtype)
+    longer, flag = word.update(shape=(word.size + FILL,)), make_aval((), BOOL)
+
+    def count(i: IrValue, values: Sequence[IrValue]) -> list[IrValue]:
+        at = b.traced(lambda x, least: in_dtype(sub(reshape(x, ()), least), INT32), [
+            _element(b, x, i, one), least], [one, number])[0]
+        here = b.op("stablehlo.add", [_element(b, *values, at, entry), b.full(entry, 1)], None,
+                    entry)
+        return [_put(b, *values, here, at, counters)]
+
+    zeros = b.constant(np.append(np.zeros(RANGE, np.int32), np.int32(1)), counters)
+    (counts,) = b.counted_loop(word.size, [zeros], count, UNROLL)
+
+    def write(k: IrValue, values: Sequence[IrValue]) -> list[IrValue]:
+        at, out = values
+        end, fill = b.traced(_end_and_fill, [k, at, _element(b, counts, k, entry), least], [
+            NUMBER, NUMBER, entry, number])
+        _, out = b.while_loop(
+            [at, out], lambda at, out: b.compare("LT", at, end, "SIGNED", flag),
+            lambda at, out: [b.op("stablehlo.add", [at, b.scalar(FILL, INT32)], None, NUMBER),
+                             _put(b, out, fill, at, longer)])
+        return [end, out]
+
+    _, out = b.counted_loop(RANGE, [b.constant(0, NUMBER), b.full(longer, 0)], write)
+    return b.traced(lambda x: slice_in_dim(x, 0, word.size), [out], [longer])
+
+
+def _end_and_fill(k: Array, at: Array, count: Array, least: Array) -> list[Array]:
+    """Where the k-th value ends, and some of it."""
+    value = add(least, in_dtype(k, typeof(least).dtype))
+    return [add(at, reshape(count, ())), broadcast_in_dim(value, (FILL,), ())]
 
 
 def _word_bits(bits: int) -> int:

@@ -6,28 +6,22 @@ Slices along the axis are added element by element, which XLA makes one loop of 
 
 from __future__ import annotations
 
-import builtins
 import functools
 from collections.abc import Hashable, Sequence
 
 from ...base.typing import Array, DType, IrValue
 from ...core.kernels import Kernel
 from ...core.primitive import Builder
-from ...core.trace import literal, typeof
+from ...core.trace import typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
 from ...types.shape import prod
-from ..arithmetic import mul
 from ..bits import bitwise_and, bitwise_or
-from ..comparison import eq, ne, select
-from ..creation import broadcasted_iota, full
+from ..comparison import eq, select
 from ..families import Combine, add
-from ..reduce import (
-    BOOL, Reduction, argmax_p, argmin_p, reduce_and_p, reduce_max_p, reduce_min_p, reduce_or_p,
-    reduce_sum, reduce_xor_p, smallest,
-)
-from ..shape import broadcast_in_dim, reduce_sum_p, reshape, zeros_of
-from ..slicing import concatenate, dynamic_slice, pad, slice_in_dim
+from ..reduce import BOOL, Reduction, reduce_and_p, reduce_or_p, reduce_sum, reduce_xor_p
+from ..shape import reduce_sum_p, reshape, zeros_of
+from ..slicing import concatenate, slice_in_dim
 from .blocks import MOST, by_blocks
 
 Dims = tuple[int, ...]
@@ -47,12 +41,6 @@ FEW, LEAST_COUNT = 8, 262144
 LEAST_BOOLEANS, LEAST_RUN = 32768, 64
 # So many are combined at a time, and so many of the results by XLA.
 BLOCK, RUN = 256, 32
-# For arrays searched for an extremum: elements, and the size of the axis, which may be short in
-# front of others, but not as the last one, least of all of integers.
-LEAST_SEARCHED, LEAST_AXIS = 16384, 8
-LEAST_LAST = {"f": 17, "i": 64, "u": 64}
-# For vectors cut into blocks: elements, and a block's.
-LEAST_CUT, CUT = 16384, 256
 
 # What XLA fuses with a sum.
 COMPUTED = frozenset(f"stablehlo.{name}" for name in (
@@ -68,7 +56,7 @@ def tree(combine: Combine, terms: Sequence[Array]) -> Array:
     return terms[0]
 
 
-def _run(shape: Sequence[int], axes: Dims) -> tuple[int, int, int] | None:
+def run_of_axes(shape: Sequence[int], axes: Dims) -> tuple[int, int, int] | None:
     """The elements before, along and behind axes that follow each other."""
     start, stop = min(axes), max(axes) + 1
     if stop - start != len(axes):
@@ -78,7 +66,7 @@ def _run(shape: Sequence[int], axes: Dims) -> tuple[int, int, int] | None:
 
 def _of_columns(b: Builder, x: IrValue, *, axes: Dims, **params: Hashable) -> bool:
     aval = b.avals_in[0]
-    sizes = _run(aval.shape, axes) if axes else None
+    sizes = run_of_axes(aval.shape, axes) if axes else None
     if sizes is None or not _is_real(aval):
         return False
     before, n, behind = sizes
@@ -88,7 +76,7 @@ def _of_columns(b: Builder, x: IrValue, *, axes: Dims, **params: Hashable) -> bo
 
 def _add_columns(b: Builder, x: IrValue, *, axes: Dims, **params: Hashable) -> IrValue:
     aval = b.avals_in[0]
-    before, n, behind = sizes = _run(aval.shape, axes) or (1, 1, 1)
+    before, n, behind = sizes = run_of_axes(aval.shape, axes) or (1, 1, 1)
     x = b.op("stablehlo.reshape", [x], None, make_aval(sizes, aval.dtype))
     if n > WHOLE:
         x, n = by_pieces(b, add, x, sizes, aval.dtype, WHOLE)
@@ -218,7 +206,7 @@ def _count(b: Builder, x: IrValue, *, axes: Dims, **params: Hashable) -> IrValue
 
 def _of_booleans(b: Builder, x: IrValue, *, axes: Dims) -> bool:
     aval = b.avals_in[0]
-    sizes = _run(aval.shape, axes) if axes else None
+    sizes = run_of_axes(aval.shape, axes) if axes else None
     return sizes is not None and aval.dtype == BOOL and aval.size >= LEAST_BOOLEANS and (
         sizes[1] >= LEAST_RUN and sizes[2] == 1)
 
@@ -226,7 +214,7 @@ def _of_booleans(b: Builder, x: IrValue, *, axes: Dims) -> bool:
 def _any_or_all(combine: Combine, reduction: Reduction, b: Builder, x: IrValue, *, axes: Dims
                 ) -> IrValue:
     """In pieces of bytes, level by level, and the few that are left one by one."""
-    before, n, _ = sizes = _run(b.avals_in[0].shape, axes) or (1, 1, 1)
+    before, n, _ = sizes = run_of_axes(b.avals_in[0].shape, axes) or (1, 1, 1)
     x = b.op("stablehlo.reshape", [x], None, make_aval(sizes, BOOL))
     if before == 1 and n <= MOST:
         flat, n = make_aval((n,), BOOL), RUN
@@ -241,101 +229,6 @@ def _any_or_all(combine: Combine, reduction: Reduction, b: Builder, x: IrValue, 
         x, n = by_pieces(b, combine, x, sizes, BOOL, RUN)
     (x,) = b.traced(lambda x: reduction.bind(x, axes=(1,)), [x], [make_aval((before, n, 1), BOOL)])
     return b.op("stablehlo.reshape", [x], None, b.avals_out[0])
-
-
-# Places of extrema
-
-def _is_searched(b: Builder, x: IrValue, *, axes: Dims, index_dtype: DType) -> bool:
-    aval = b.avals_in[0]
-    kind, last = dtypes.scalar_kind(aval.dtype), prod(aval.shape[axes[0] + 1:]) == 1
-    least = LEAST_LAST.get(kind, LEAST_AXIS) if last else LEAST_AXIS
-    return aval.size >= LEAST_SEARCHED and aval.shape[axes[0]] >= least and (
-        dtypes.itemsize_bits(aval.dtype) >= 8)
-
-
-def _place(extremum: Reduction, b: Builder, x: IrValue, *, axes: Dims, index_dtype: DType
-           ) -> IrValue:
-    """The extremum first, then the least index where it is, or where a NaN is."""
-    aval, out = b.avals_in[0], b.avals_out[0]
-    best = out.update(dtype=aval.dtype)
-    (found,) = b.by_rule(lambda x: extremum.bind(x, axes=axes), [x], [aval])
-    found = b.hold(found, best) if best.shape else found
-    before, n, behind = sizes = _run(aval.shape, axes) or (1, 1, 1)
-    x = b.op("stablehlo.reshape", [x], None, make_aval(sizes, aval.dtype))
-    found = b.op("stablehlo.reshape", [found], None, make_aval((before, behind), aval.dtype))
-    q = -(-n // FEW)
-    (at,) = b.traced(functools.partial(_places, q), [x, found], [
-        make_aval(sizes, aval.dtype), make_aval((before, behind), aval.dtype)])
-    if q > 1:
-        left = make_aval((before, q, behind), INT32)
-        at, q = by_pieces(b, smallest, b.hold(at, left), left.shape, INT32, WHOLE)
-    (at,) = b.traced(lambda x: reduce_min_p.bind(x, axes=(1,)), [at],
-                     [make_aval((before, q, behind), INT32)])
-    at = b.op("stablehlo.reshape", [at], None, out.update(dtype=INT32))
-    return at if index_dtype == INT32 else b.convert(at, out)
-
-
-def _places(q: int, x: Array, found: Array) -> Array:
-    """For each of q groups of elements, the least index at which one is `found` or NaN; else the
-    last index."""
-    n = typeof(x).shape[1]
-    terms = []
-    for start in range(0, n, q):
-        stop = builtins.min(start + q, n)
-        part = slice_in_dim(x, start, stop, 1, 1)
-        shape = typeof(part).shape
-        here = eq(part, broadcast_in_dim(found, shape, (0, 2)))
-        if dtypes.scalar_kind(typeof(x).dtype) == "f":
-            here = bitwise_or(here, ne(part, part))
-        place = add(broadcasted_iota(INT32, shape, 1), start)
-        term = select(here, place, full(shape, n - 1, INT32))
-        if stop - start < q:
-            # An element that stands for none, behind all.
-            term = pad(term, literal(n - 1, INT32), [(0, 0, 0), (0, q - stop + start, 0),
-                                                     (0, 0, 0)])
-        terms.append(term)
-    return tree(smallest, terms)
-
-
-def _is_vector(b: Builder, x: IrValue, *, axes: Dims, index_dtype: DType) -> bool:
-    aval = b.avals_in[0]
-    return aval.size == aval.shape[axes[0]] >= LEAST_CUT and dtypes.itemsize_bits(aval.dtype) >= 8
-
-
-def _place_in_block(extremum: Reduction, b: Builder, x: IrValue, *, axes: Dims, index_dtype: DType
-                    ) -> IrValue:
-    """The extrema of blocks; the first block with the extremum or a NaN is searched.
-
-    The last block overlaps the one before it.
-    """
-    prim, out, dtype = b.eqn.primitive, b.avals_out[0], b.avals_in[0].dtype
-    n = b.avals_in[0].size
-    flat, extrema = make_aval((n,), dtype), make_aval((n // CUT + 1,), dtype)
-    x = b.op("stablehlo.reshape", [x], None, flat)
-
-    def best(x: Array) -> Array:
-        blocks = reshape(slice_in_dim(x, 0, n // CUT * CUT), (n // CUT, CUT))
-        last = reshape(slice_in_dim(x, n - CUT, n), (1, CUT))
-        return concatenate([extremum.bind(part, axes=(1,)) for part in (blocks, last)], 0)
-
-    def place(x: Array, found: Array) -> Array:
-        block = prim.bind(found, axes=(0,), index_dtype=INT32)
-        start = smallest(mul(block, CUT), literal(n - CUT, INT32))
-        here = dynamic_slice(x, [start], (CUT,))
-        return add(start, prim.bind(here, axes=(0,), index_dtype=INT32))
-
-    (found,) = b.traced(best, [x], [flat])
-    (at,) = b.traced(place, [x, b.hold(found, extrema)], [flat, extrema])
-    at = b.op("stablehlo.reshape", [at], None, out.update(dtype=INT32))
-    return at if index_dtype == INT32 else b.convert(at, out)
-
-
-def _searches(what: str, extremum: Reduction) -> tuple[Kernel, ...]:
-    why = "XLA makes no vectors of pairs"
-    return (Kernel(f"{what} of blocks, then its place", why, _is_vector,
-                   functools.partial(_place_in_block, extremum), 5.2),
-            Kernel(f"{what}, then its place", why, _is_searched,
-                   functools.partial(_place, extremum), 5.1))
 
 
 _BYTES = "XLA makes no vectors of booleans"
@@ -355,6 +248,4 @@ KERNELS = {
         _any_or_all, bitwise_or, reduce_or_p)),),
     reduce_and_p: (Kernel("all in pieces", _BYTES, _of_booleans, functools.partial(
         _any_or_all, bitwise_and, reduce_and_p)),),
-    reduce_xor_p: (),
-    argmax_p: _searches("maximum", reduce_max_p),
-    argmin_p: _searches("minimum", reduce_min_p)}
+    reduce_xor_p: ()}

@@ -21,9 +21,8 @@ from ...types.avals import ShapedArray, make_aval
 from ...types.memory import Space
 from ..arithmetic import mul
 from ..bits import shift_right_logical
-from ..comparison import lt, select
 from ..convert import bitcast_convert_type_p, in_dtype
-from ..creation import full, iota
+from ..creation import full
 from ..families import add
 from ..shape import broadcast_in_dim, reshape
 from ..slicing import dynamic_slice, dynamic_update_slice, pad, slice_in_dim
@@ -33,6 +32,7 @@ INT32, UINT8, UINT64 = map(dtypes.as_dtype, ("int32", "uint8", "uint64"))
 # Found with tools/kernel_table.py: fewer elements take as long; the loop compiles in half the time.
 LEAST, MOST = 256, 2 ** 31 - 9
 EIGHT = 8
+UNROLL = 2      # words of a step: a third less time; more take longer to compile
 BITS, ONES = 0x0102040810204080, 0x0101010101010101
 
 
@@ -53,7 +53,8 @@ def _by_eights(b: Builder, x: IrValue, *, size: int, dtype: DType) -> IrValue:
     def step(i: IrValue, values: Sequence[IrValue]) -> list[IrValue]:
         return b.traced(_put, [i, x, among, *values], [number, words, table, number, places])
 
-    known, found = b.counted_loop(count, [b.constant(0, number), b.full(places, 0)], step)
+    known, found = b.counted_loop(count, [b.constant(0, number), b.full(places, aval.size)],
+                                  step, UNROLL)
     return b.traced(functools.partial(_ended, aval.size, out), [known, found], [number, places])[0]
 
 
@@ -75,11 +76,9 @@ def _put(i: Array, words: Array, among: Array, known: Array, places: Array) -> l
 
 
 def _ended(n: int, out: ShapedArray, known: Array, places: Array) -> Array:
-    """The places known, and n behind them."""
-    shape = out.shape
-    there = lt(iota(INT32, *shape), broadcast_in_dim(known, shape, ()))
-    places = select(there, slice_in_dim(places, 0, *shape), full(shape, n, INT32))
-    return in_dtype(places, out.dtype)
+    """The places known, and n behind them, where the last word may have put others."""
+    places = dynamic_update_slice(places, full((EIGHT,), n, INT32), [known])
+    return in_dtype(slice_in_dim(places, 0, *out.shape), out.dtype)
 
 
 def _places_among_eight() -> np.ndarray:

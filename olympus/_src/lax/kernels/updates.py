@@ -53,6 +53,8 @@ STORED = frozenset(f"stablehlo.{name}" for name in (
 # Operations whose results may be their operand's memory.
 RESHAPES = frozenset(f"stablehlo.{name}" for name in (
     "bitcast_convert", "broadcast_in_dim", "optimization_barrier", "reshape", "transpose"))
+# Operations that XLA replaces by others of more or fewer axes, and reshapes.
+RESHAPED = frozenset(("stablehlo.dot_general", "stablehlo.gather"))
 
 
 class Conflict(enum.Enum):
@@ -91,18 +93,13 @@ def write(b: Builder, x: IrValue, update: IrValue, starts: Sequence[IrValue]) ->
 
 def conflict(b: Builder, x: IrValue, update: IrValue, starts: Sequence[IrValue]) -> Conflict:
     """Whether an update reads the array that it may replace in place, elsewhere than it writes."""
-    if b.module.platform not in (None, "cpu"):
-        return Conflict.NONE
-    out = b.avals_out[0]
-    # Shardy would sum the terms of unreduced values before a barrier or a choice.
-    if out.tagged and b.module.places.is_unreduced(out) or (
-            isinstance(update.owner, mlir.ir.Block) and not _is_callee(b, update.owner)):
+    if _is_safe(b, update):
         return Conflict.NONE
     sources, written = _sources(b, x), _written(b, starts, ())
     if any(not mlir.ir.RankedTensorType(v.type).rank for v, _ in sources):
         return Conflict.NONE        # one number, repeated
     # XLA merges equal operations; two of one name and type may be equal.
-    alike = {_kind(v) for v, _ in sources}
+    alike = {_kind(v.owner, v) for v, _ in sources}
     seen = set[Hashable]()
     pending: list[tuple[IrValue, bool, tuple[IrOperation, ...]]] = [(update, False, ())]
     while pending:
@@ -111,33 +108,44 @@ def conflict(b: Builder, x: IrValue, update: IrValue, starts: Sequence[IrValue])
             if moved:
                 return Conflict.BY_SOURCES if _is_reshaped(b, x) else Conflict.BY_READERS
             continue
-        if (value, calls) in sources or len(seen) > FEW or moved and _kind(value) in alike:
+        op = value.owner
+        if (value, calls) in sources or len(seen) > FEW or moved and _kind(op, value) in alike:
             return Conflict.BY_SOURCES if (value, calls) in sources or _is_reshaped(b, x) else (
                 Conflict.BY_READERS)
         if key in seen:
             continue
         seen.add(key)
-        op = value.owner
         if isinstance(op, mlir.ir.Block):
             if calls:
                 number = mlir.ir.BlockArgument(value).arg_number
                 pending.append((calls[-1].operands[number], moved, calls[:-1]))
             elif _is_callee(b, op):     # the caller may compute it from `x`
                 return Conflict.BY_SOURCES
-        elif op.name == "func.call":
+        elif (name := op.name) in STAYS:
+            pending += [(v, moved, calls) for v in op.operands]
+        elif name == "func.call":
             if "mhlo.frontend_attributes" not in op.attributes:
                 pending += [(v, moved, (*calls, op)) for v in _returned(b, op, value)]
-        elif op.name not in STORED and not _is_product_of_matrices(op):
-            here = op.name in STAYS or not calls and op.name == "stablehlo.slice" and (
+        elif name not in STORED and not (
+                name == "stablehlo.dot_general" and _is_product_of_matrices(op)):
+            here = not calls and name == "stablehlo.slice" and (
                 op.operands[0] == x and _starts(op) == written)
             pending += [(v, moved or not here, calls) for v in op.operands]
     return Conflict.NONE
 
 
+def _is_safe(b: Builder, update: IrValue) -> bool:
+    """Whether XLA cannot compute an update from the array that it replaces, or may not be kept from
+    it: Shardy would sum the terms of unreduced values before a barrier or a choice.
+    """
+    out, op = b.avals_out[0], update.owner
+    return b.module.platform not in (None, "cpu") or (
+        out.tagged and b.module.places.is_unreduced(out)) or (
+        isinstance(op, mlir.ir.Block) and not _is_callee(b, op))
+
+
 def _is_product_of_matrices(op: IrOperation) -> bool:
-    """Whether an operation is a dot that XLA does not turn into a fused product or sum."""
-    if op.name != "stablehlo.dot_general":
-        return False
+    """Whether XLA does not turn a dot into a fused product or sum."""
     axes = {name: {int(n) for n in given.split(",") if n} for name, given in re.findall(
         r"(\w+) = \[([\d, ]*)\]", str(op.attributes["dot_dimension_numbers"]))}
     for x, side in zip(op.operands, ("lhs", "rhs"), strict=True):
@@ -150,8 +158,7 @@ def _is_product_of_matrices(op: IrOperation) -> bool:
     return True
 
 
-def _kind(value: IrValue) -> Hashable:
-    op = value.owner
+def _kind(op: IrOperation | mlir.ir.Block, value: IrValue) -> Hashable:
     return value if isinstance(op, mlir.ir.Block) else (op.name, value.type)
 
 
@@ -193,11 +200,13 @@ def _is_reshaped(b: Builder, x: IrValue) -> bool:
                 pending.append((calls[-1].operands[number], calls[:-1]))
             elif _is_callee(b, op):
                 return True
-        elif op.name in RESHAPES and mlir.ir.RankedTensorType(op.operands[0].type).rank:
+        elif op.name in RESHAPED or op.name in RESHAPES and (
+                mlir.ir.RankedTensorType(op.operands[0].type).rank) or (
+                1 in mlir.ir.RankedTensorType(value.type).shape):   # which XLA may leave out
             return True
         elif op.name == "func.call" and "mhlo.frontend_attributes" not in op.attributes:
             pending += [(v, (*calls, op)) for v in _returned(b, op, value)]
-        elif op.name in STAYS:
+        elif op.name not in STORED:
             pending += [(v, calls) for v in op.operands]
     return False
 
@@ -234,6 +243,8 @@ def _is_part(b: Builder, update: int) -> bool:
 def _reads_elsewhere(b: Builder, x: IrValue, update: IrValue, starts: Sequence[IrValue],
                      axes: Sequence[int] = ()) -> bool:
     """Whether an operation fused with the update reads `x` elsewhere than the update goes."""
+    if next(iter(x.uses), None) is None:
+        return False        # nothing reads it yet
     written = _written(b, starts, axes)
     # A value, whether its elements are moved, and the calls within which it is computed.
     pending: list[tuple[IrValue, bool, tuple[IrOperation, ...]]] = [(update, False, ())]
