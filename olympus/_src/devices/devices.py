@@ -497,11 +497,11 @@ def default_device() -> Device:
 def incompatible(first: str, here: Sequence[Device], second: str, there: Sequence[Device]
                  ) -> IncompatibleDevicesError:
     """The error for `first` on the devices `here` and `second` on others, `there`."""
-    places = [f"with device ids {[d.id for d in where]} on platform {where[0].platform.upper()}"
-              for where in (here, there)]
+    names = [f"with device ids {[d.id for d in where]} on platform {where[0].platform.upper()}"
+             for where in (here, there)]
     return IncompatibleDevicesError(
-        f"Received incompatible devices for jitted computation. Got {first} {places[0]} and "
-        f"{second} {places[1]}; one set of devices, in one order, is "
+        f"Received incompatible devices for jitted computation. Got {first} {names[0]} and "
+        f"{second} {names[1]}; one set of devices, in one order, is "
         "required; move arguments with device_put.")
 
 

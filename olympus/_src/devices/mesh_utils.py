@@ -42,8 +42,8 @@ def create_device_mesh(mesh_shape: Sequence[int], devices: Sequence[Device] | No
     if contiguous_submeshes:
         for process in sorted({d.process_index for d in mesh.flat}):
             where = np.argwhere([d.process_index == process for d in mesh.flat])
-            places = np.array(np.unravel_index(where[:, 0], shape)).reshape(len(shape), -1)
-            extents = np.ptp(places, axis=1) + 1
+            coordinates = np.array(np.unravel_index(where[:, 0], shape)).reshape(len(shape), -1)
+            extents = np.ptp(coordinates, axis=1) + 1
             if prod(map(int, extents)) != len(where):
                 raise ValueError(f"{what}: mesh_shape {shape} and contiguous_submeshes=True given; "
                                  f"the {len(where)} devices of process {process} are no block of "

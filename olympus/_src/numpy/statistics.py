@@ -352,8 +352,8 @@ def _quantile(x: Array, q: Array, w: Array | None, *, axes: Axes, keepdims: bool
         wide_q = lax_shape.broadcast_in_dim(q, full, tuple(range(q.ndim)))
         if w is not None:
             x, w = sort((x, w), last)
-            places = _by_element(_weighted_rank(w, wide_q, q.ndim), q.ndim)
-            out = _by_quantile(take_along(x, places, last), full)
+            ranks = _by_element(_weighted_rank(w, wide_q, q.ndim), q.ndim)
+            out = _by_quantile(take_along(x, ranks, last), full)
             weightless = eq(reduce_sum(w, (last,)), literal(0, w.dtype))
             out = choose(broadcast_to(weightless, full), literal(np.nan, x.dtype), out)
         else:

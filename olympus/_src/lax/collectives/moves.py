@@ -327,9 +327,9 @@ def _sources(size: int, perm: Sequence[tuple[int, int]]
              ) -> tuple[Array | np.ndarray, Array | np.ndarray]:
     """Per position, where its value comes from, and whether it comes from anywhere."""
     if not is_static((size,)):
-        source, places = full((size,), -1, np.int32), iota(np.int32, size)
+        source, numbers = full((size,), -1, np.int32), iota(np.int32, size)
         for src, dst in perm:
-            source = select_n(eq(places, dst), source, full((size,), src, np.int32))
+            source = select_n(eq(numbers, dst), source, full((size,), src, np.int32))
         return source, ge(source, 0)
     table = np.full(size, -1, np.int32)
     for src, dst in perm:
@@ -604,9 +604,9 @@ def _permutation_pairs(perm: Sequence[Sequence[int]], size: int) -> tuple[tuple[
             raise ValueError(f"ppermute: perm {perm} given; pairs (source, destination) are "
                              "required.")
         pairs.append((pair[0], pair[1]))
-    for what, places in (("sources", [src for src, _ in pairs]),
-                         ("destinations", [dst for _, dst in pairs])):
-        if len(set(places)) < len(places) or not all(0 <= i < size for i in places):
+    for what, members in (("sources", [src for src, _ in pairs]),
+                          ("destinations", [dst for _, dst in pairs])):
+        if len(set(members)) < len(members) or not all(0 <= i < size for i in members):
             raise ValueError("ppermute: sources and destinations must be unique and of the axis: "
                              f"perm {perm} given; different {what} in [0, {size}) are required.")
     return tuple(pairs)

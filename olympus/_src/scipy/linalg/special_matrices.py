@@ -119,8 +119,8 @@ def circulant(c: ArrayLike) -> Array:
      [3 2 1]]
     """
     x = vector("circulant", c)
-    places = places_of(x)
-    return x[..., (places[:, None] - places) % maximum(typeof(x).shape[-1], 1)]
+    indices = places_of(x)
+    return x[..., (indices[:, None] - indices) % maximum(typeof(x).shape[-1], 1)]
 
 
 @fused

@@ -502,8 +502,8 @@ def _neighbours(name: str, x: Array, window: np.ndarray, mode: object, cval: Arr
     """The image moved to every place of the window."""
     sizes = typeof(x).shape
     wide = _extended(name, x, [_reach(name, n, 0) for n in window.shape], mode, cval)
-    places = [p for p in itertools.product(*map(range, window.shape)) if window[p]]
-    return [wide[tuple(slice(i, i + n) for i, n in zip(place, sizes))] for place in places]
+    offsets = [p for p in itertools.product(*map(range, window.shape)) if window[p]]
+    return [wide[tuple(slice(i, i + n) for i, n in zip(place, sizes))] for place in offsets]
 
 
 def _folded(name: str, op: Callable[[Array, Array], Array], input: ArrayLike,

@@ -469,14 +469,14 @@ def kaiserord(ripple: float, width: float) -> tuple[int, float]:
 def sinc_taps(size: int, edges: Sequence[float], window: np.ndarray, scale: bool = True
               ) -> np.ndarray:
     """A filter of the bands between pairs of edges in [0, 1], 1 in the middle of the first."""
-    places = np.arange(size) - (size - 1) / 2
-    taps = sum(high * np.sinc(high * places) - low * np.sinc(low * places)
+    times = np.arange(size) - (size - 1) / 2
+    taps = sum(high * np.sinc(high * times) - low * np.sinc(low * times)
                for low, high in zip(edges[::2], edges[1::2], strict=True)) * window
     if not scale:
         return taps
     low, high = edges[:2]
     middle = 0 if low == 0 else 1 if high == 1 else (low + high) / 2
-    return taps / (taps * np.cos(np.pi * places * middle)).sum()
+    return taps / (taps * np.cos(np.pi * times * middle)).sum()
 
 
 def firwin(numtaps: int, cutoff: float | Sequence[float], *, width: float | None = None,

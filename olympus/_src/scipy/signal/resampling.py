@@ -230,8 +230,8 @@ def savgol_filter(x: ArrayLike, window_length: int, polyorder: int, deriv: int =
         raise ValueError(f"savgol_filter: window_length {length} given for {size} samples; no more "
                          "than those are required for mode 'interp'.")
     half = length // 2
-    places = [(length - 1) / 2, *range(half), *range(length - half, length)]
-    rows = _fit("savgol_filter", length, polyorder, deriv, delta, places).astype(
+    points = [(length - 1) / 2, *range(half), *range(length - half, length)]
+    rows = _fit("savgol_filter", length, polyorder, deriv, delta, points).astype(
         dtypes.to_real_dtype(x.dtype))
     out = convolve1d(x, rows[0, ::-1], mode="constant" if mode == "interp" else mode, cval=cval)
     if mode == "interp" and half:

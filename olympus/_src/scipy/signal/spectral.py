@@ -60,12 +60,12 @@ def detrend(data: ArrayLike, axis: int = -1, type: str = "linear", bp: int | Seq
         return moveaxis(x - mean(x, -1, keepdims=True), -1, axis)
     n = typeof(x).shape[-1]
     given = (bp,) if isinstance(bp, (int, np.integer)) else sequence(bp, "detrend", "bp")
-    places = sorted({0, *[static_int(i, "detrend", "bp") for i in given]})
-    if less(n, places[-1]) or places[0] < 0:
+    breaks = sorted({0, *[static_int(i, "detrend", "bp") for i in given]})
+    if less(n, breaks[-1]) or breaks[0] < 0:
         raise ValueError(f"detrend: bp {bp!r} given for {n} samples; places within the signal are "
                          "required.")
     parts = []
-    for start, stop in zip(places, [*places[1:], n], strict=True):
+    for start, stop in zip(breaks, [*breaks[1:], n], strict=True):
         part = x[..., start:stop]
         basis = _lines(stop - start).astype(x.dtype)
         parts.append(part - (part @ basis) @ basis.T)
@@ -479,10 +479,10 @@ def istft(Zxx: ArrayLike, fs: ArrayLike = 1.0, window: Window = "hann", nperseg:
     scale = (reductions.sum(window_) if scaling == "spectrum" else
              (asarray(fs, window_.dtype) * reductions.sum(window_ * window_)) ** 0.5)
     size = length + (count - 1) * plan.step
-    places = counted(count)[:, None] * plan.step + np.arange(length)
-    x = zeros((*typeof(pieces).shape[:-2], size), pieces.dtype).at[..., places].add(
+    positions = counted(count)[:, None] * plan.step + np.arange(length)
+    x = zeros((*typeof(pieces).shape[:-2], size), pieces.dtype).at[..., positions].add(
         pieces * window_ * scale)
-    norm = zeros((size,), window_.dtype).at[places].add(window_ * window_)
+    norm = zeros((size,), window_.dtype).at[positions].add(window_ * window_)
     if boundary:
         half = length // 2
         x, norm = x[..., half:size - half], norm[half:size - half]
