@@ -44,7 +44,7 @@ def _flatten_to(tree: PyTree, is_leaf: Callable[..., bool] | None, flatten: Any 
         try:
             calls += 1
             if calls % _CALLS == 0 and not raised:  # C++ is deeper by one level at most for each
-                isinstance(0, _LEVELS)      # RecursionError: that of a call would pass through C++
+                isinstance(0, _LEVELS)      # a RecursionError of a call would pass through C++
             return bool(raised) or is_leaf(*x)
         except BaseException as error:
             raised.append(error)
