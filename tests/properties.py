@@ -51,9 +51,9 @@ def compiled(fun: Callable[..., Any]) -> Callable[..., Any]:
     return jit(fun, compiler_options=unoptimised())
 
 
-# What the tests of a session read of the program of each row, by the row's id and the dtype, and
-# the programs. `conftest.py` has the former filled; whoever else calls a property compiles what
-# that reads, anew each time.
+# The properties that the tests of a session read of the program of each row, by the row's id and
+# the dtype, and the programs. `conftest.py` fills the former; for a row without an entry each call
+# makes and compiles anew.
 WANTED: dict[tuple[int, str], set[str]] = {}
 MADE: dict[tuple[int, str], Any] = {}
 

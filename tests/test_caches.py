@@ -725,7 +725,7 @@ CACHES = {
         "shape, x64, default device, ints and slices of the index | process | 16384"),
     ("numpy/masks.py", "_layout"): "places of axes | process | 1024",
     ("numpy/indexing.py", "_hows"): "options by type and text | process | 1024",
-    # what there is once
+    # tables of one entry
     ("devices/devices.py", "_warned"): "none | process | one",
     ("devices/devices.py", "_forked"): "none | process | one",
     ("devices/devices.py", "_failed"): "none | process | as many platforms as there are",

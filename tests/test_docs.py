@@ -24,7 +24,7 @@ from pages import PAGES, ROOT, run
 
 import olympus
 from olympus._src.base.config import Option
-from olympus._src.base.docstrings import complete_docstrings, described_like, with_imports
+from olympus._src.base.docstrings import complete_docstrings, described_like, unfolded, with_imports
 
 
 @pytest.fixture(autouse=True)
@@ -74,7 +74,7 @@ def docstrings():
     for name in ("olympus", *names):
         module = importlib.import_module(name)
         for public in getattr(module, "__all__", ()):
-            getattr(module, public)     # what is imported when it is first named, says so then
+            getattr(module, public)     # lazy names get their examples now
         for test in finder.find(module):
             if test.examples:
                 yield pytest.param(test, id=test.name.removeprefix("olympus."))
@@ -178,6 +178,8 @@ def lacking(value):
     """What the docstring of a function or a class does not have: Args, Returns, an example."""
     text = inspect.getdoc(value) or ""
     lacks = [] if ">>>" in text else ["an example"]
+    if re.search(r"^(?:Args|Returns): ", text, re.MULTILINE):
+        lacks.append("sections below their heads")      # `unfolded`, or written so
     if not inspect.isclass(value):
         signature = inspect.signature(value)
         if signature.parameters and "Args:" not in text:
@@ -307,6 +309,16 @@ def test_a_docstring_takes_from_its_model_what_it_leaves_out():
         "  axis: its own.", "", "Returns:", "  A result,", "  in two lines.", "",
         "Raises nothing,", "in two lines.", "", ">>> 2 + 2", "4"]
     assert inspect.getdoc(own) == "Words.\n\nReturns:\n  Its own.\n\nRaises its own.\n\n>>> 3\n3"
+
+
+def test_a_section_beside_its_head_is_shown_below_it():
+    doc = ("Words.\n\n    Args: x: a number,\n        or two.\n    Returns: A bool.\n\n"
+           "    >>> 1\n    1\n    ")
+    assert inspect.cleandoc(unfolded(doc)).splitlines() == [
+        "Words.", "", "Args:", "  x: a number,", "    or two.", "", "Returns:", "  A bool.", "",
+        ">>> 1", "1"]
+    assert unfolded("Returns: nothing.") == "Returns: nothing."
+    assert unfolded("Words.\n\n    It Returns: no.") == "Words.\n\n    It Returns: no."
 
 
 def test_examples_begin_with_the_imports_of_what_they_name():

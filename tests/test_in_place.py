@@ -1,6 +1,6 @@
 """A loop that reads rows of a table and replaces others copies no table.
 
-The oracle of values is a loop of NumPy's; the one of copies the compiled module.
+The oracle of values is a loop in NumPy; the oracle of copies is the compiled module.
 """
 
 import random

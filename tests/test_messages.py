@@ -21,7 +21,7 @@ from olympus.dtypes import TypePromotionError
 
 ROOT = Path(__file__).parent.parent
 ROWS = mistakes.rows()
-# What a message tells the reader to do, or else what he has to give.
+# The words by which a message tells the reader what to do, or what to give.
 REMEDY = re.compile(
     r"\b(use|pass|give|convert|cast|reshape|transpose|make|write|drop|return|compute|keep|add|"
     r"insert|mark|print|pad|build|call|compare|name|reshard|apply|take|bind|look|define|try|put|"

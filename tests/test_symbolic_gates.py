@@ -203,7 +203,7 @@ def refusal(name: str, function: Callable, *args: Any, match: str) -> Any:
 
 
 REFUSED = [
-    # what depends on the number itself says so
+    # operations that need the number itself
     refusal("len(x)", len, X, match=r"len\(\)"),
     refusal("iteration", lambda x: [*x], X, match="iteration"),
     refusal("unstack", onp.unstack, X, match="unstack"),

@@ -62,7 +62,7 @@ def test_checkers_know_the_modules_that_are_imported_when_they_are_named():
         told = {node.module or alias.name for node in own for alias in node.names}
         there = {p.stem for p in path.parent.iterdir() if not p.name.startswith("_")
                  and (p.suffix == ".py" or (p / "__init__.py").exists())}
-        assert there - {"as_jax"} <= told, path     # whoever imports that one is changed by it
+        assert there - {"as_jax"} <= told, path     # an import of that one changes its importer
 
 
 def test_checkers_know_the_methods_that_arrays_have():

@@ -6,7 +6,7 @@
 
 Each case runs with `olympus_kernels` "off" and "auto" by turns: microseconds of CPU time of all
 threads (the least of the rounds), the quotient, the largest difference as a part of the largest
-element, and the CPU time in which both compile. A case that no kernel applies to says so. The
+element, and the CPU time in which both compile. A case without a kernel is marked. The
 thresholds at the top of the files in `lax/kernels/` are chosen with this table: no case below 0.95.
 """
 

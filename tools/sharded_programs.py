@@ -5,8 +5,8 @@
 A program is a chain of steps on two 8 x 8 matrices; mesh, types of axes and specifications are
 drawn. Where types refuse a step, its operands are put on every device as a whole first, as a user
 would. Each program runs eagerly, under jit, grad, jvp, vmap, linearize and checkpoint; values must
-be those of the unsharded program, gradients must be cut as what they are of, and arrays must be
-where their types say. Exits with 1 at the first program that differs, and prints its seed.
+equal the values of the unsharded program, gradients must be sharded as their operands, and arrays
+must be where their types say. Exits with 1 at the first program that differs, and prints its seed.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     PYTHONPATH=.:tests python tools/untested_params.py [--fail] [module ...]
 
 Each function of the façades (by default lax and lax.linalg) is wrapped before the rows import it,
-so what counts is what a row calls itself, not how the library calls its own functions. Every row is
+so the calls of a row count, and the calls within the library do not. Every row is
 traced, nothing compiled. A parameter is `untested` if no row gives it, or gives it a value other
 than its default; `without effect` if every row that does traces to the same program when the
 default is put back. `EXEMPT` says where that is right. Exit status with `--fail`: 1 if a line is

@@ -205,10 +205,10 @@ def make_array_from_process_local_data(sharding: Sharding | Device, local_data: 
         sharding.check_compatible_aval(data.shape)      # raises: it has too few axes
     counts = lib.tile_counts(sharding._to_xla_hlo_sharding(data.ndim), data.ndim)
     devices = device_tuple(sharding)
-    places = [[s.start for s in where] for where in lib.shard_slices(
+    starts = [[s.start for s in where] for where in lib.shard_slices(
         sharding, tuple(counts))]
     owners = [d.process_index for d in devices]
-    own = parts_of_process(places, owners, devices[0].client.process_index())
+    own = parts_of_process(starts, owners, devices[0].client.process_index())
     whole = tuple([size * count // len(mine) if mine else -1
                    for size, count, mine in zip(data.shape, counts, own, strict=True)])
     shape = whole if global_shape is None else canonical_shape(
@@ -235,7 +235,7 @@ def make_array_from_process_local_data(sharding: Sharding | Device, local_data: 
     return make_array_from_callback(shape, sharding, local)
 
 
-def parts_of_process(places: Sequence[Sequence[int]], owners: Sequence[int], process: int
+def parts_of_process(starts: Sequence[Sequence[int]], owners: Sequence[int], process: int
                      ) -> list[list[int]]:
     """The parts of each axis that a process holds, in order; none of an axis where they overlap.
 
@@ -248,7 +248,7 @@ def parts_of_process(places: Sequence[Sequence[int]], owners: Sequence[int], pro
     [[1], [0, 1]]
     """
     parts = []
-    for axis in zip(*places, strict=True):
+    for axis in zip(*starts, strict=True):
         sets: dict[int, set[int]] = {}
         for owner, part in zip(owners, axis, strict=True):
             sets.setdefault(owner, set()).add(part)

@@ -235,11 +235,11 @@ def report(arguments: Sequence[str]) -> int:
     for use in every_use:
         by_name.setdefault(use.name, []).append(use)
     lines: dict[str, list[str]] = {MISSING: [], EXPECTED: [], STAND_IN: []}
-    for name, places in sorted(by_name.items()):
+    for name, of_name in sorted(by_name.items()):
         title, why = lacking(name)
         if title:
-            title = EXPECTED if title == MISSING and all(u.optional for u in places) else title
-            where = ", ".join(f"{use.file}:{use.line}" for use in places[:3])
+            title = EXPECTED if title == MISSING and all(u.optional for u in of_name) else title
+            where = ", ".join(f"{use.file}:{use.line}" for use in of_name[:3])
             lines[title].append(f"  {title}: {name}: {why} ({where})")
     counts = ", ".join(f"{len(those)} {title}" for title, those in lines.items())
     print(f"{len(by_name)} names of JAX in {len({use.file for use in every_use})} files: {counts}",

@@ -22,8 +22,8 @@ from ..types.sharding import Sharding, device_tuple
 from ..types.symbolic import Dimension
 from . import keywords, spellings
 
-# Params of a call in JAX that say what ours has no need to say. They are read, and left out when
-# the params are given back.
+# Params of a call that JAX has and Olympus needs not. They can be read, and are left out when the
+# params are given back.
 _UNSAID: dict[str, Any] = {
     "compiler_options_kvs": (), "ctx_mesh": None, "inline": False, "keep_unused": False}
 

@@ -1,6 +1,6 @@
 """Names that adapters have and no other module of ours: what stands for JAX's own, mostly private.
 
-`adapters.py` says which modules of JAX have them, and who asks.
+`adapters.py` says which modules of JAX have them, and which libraries ask.
 """
 
 from __future__ import annotations

@@ -210,7 +210,7 @@ def value_and_grad(fun: Callable[P, R], argnums: ArgNums = 0, has_aux: bool = Fa
     It takes the arguments of `grad`. The result is `(value, gradient)`, with `has_aux`
     `((value, aux), gradient)`.
 
-    Args: fun, argnums, has_aux, holomorphic, allow_int, reduce_axes: as of `grad`.
+    Args: fun, argnums, has_aux, holomorphic, allow_int, reduce_axes: as for `grad`.
     Returns: A function of the arguments of `fun`; it costs a few evaluations of `fun`, however many
       the arguments.
 
@@ -387,9 +387,9 @@ def jvp(fun: Callable[..., PyTree], primals: Sequence[PyTree], tangents: Sequenc
     tangent_leaves, tangent_tree = tree_flatten(tangents)
     # The structure first: only then does each tangent have a primal that its type is compared with.
     if tree != tangent_tree:
-        places = "; ".join(explain_mismatch(tree, tangents)[:4])
+        mismatch = "; ".join(explain_mismatch(tree, tangents)[:4])
         raise TypeError("jvp: primal and tangent arguments to olympus.jvp must have the same tree "
-                        f"structure; {places}; pass one tangent per array, in equal containers.")
+                        f"structure; {mismatch}; pass one tangent per array, in equal containers.")
     positions = range(len(primals))
     avals = check_arrays("jvp", fun, leaves, positions, primals)
     for i, (aval, t) in enumerate(zip(avals, tangent_leaves)):
@@ -413,8 +413,8 @@ def _directions(avals: Sequence[ShapedArray], tangents: Sequence[ArrayLike]) -> 
 
 def _structure_error(what: str, given: str, other: str, required: object, found: object, error: type
                      ) -> None:
-    places = "; ".join(explain_mismatch(required, found)[:4])
-    raise error(f"{what}: {given} have another structure than {other}: {places}; equal structures "
+    text = "; ".join(explain_mismatch(required, found)[:4])
+    raise error(f"{what}: {given} have another structure than {other}: {text}; equal structures "
                 "are required; pass one array per array.")
 
 

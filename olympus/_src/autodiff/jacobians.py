@@ -72,7 +72,7 @@ def jacrev(fun: Callable[P, PyTree], argnums: ArgNums = 0, has_aux: bool = False
     arguments has dtype float0.
 
     Args:
-      fun, argnums, has_aux, holomorphic: as of `jacfwd`.
+      fun, argnums, has_aux, holomorphic: as for `jacfwd`.
       allow_int: whether arguments may be integers.
     Returns: A function of the same arguments; it costs as many gradients as `fun` has outputs.
 
@@ -237,16 +237,16 @@ def _zeros(aval: ShapedArray, before: Shape, behind: Shape) -> ArrayLike:
 def _jacobian_rows(lin: Linearized) -> Blocks:
     """Reverse mode: the backward pass, mapped over the unit cotangents."""
     units, total = _units([a.to_cotangent_aval() for a in lin.out_avals])
-    places = [i for i, active in enumerate(lin.active_in) if active]
+    wanted = [i for i, active in enumerate(lin.active_in) if active]
     ins: list[Any] = [None] * len(lin.avals)
-    if total and places:
+    if total and wanted:
         def backward(*cts: Array) -> list[Any]:
             rows = pull_back(lin, lin.program.consts, cts)
             # Without the zeros of inactive arguments, which `_stack` makes unmapped.
-            return [rows[i] for i in places]
+            return [rows[i] for i in wanted]
 
         outs, dims = batch_flat(under("vmap", backward), Axis(total), units, [0] * len(units))
-        for i, x, dim in zip(places, outs, dims):
+        for i, x, dim in zip(wanted, outs, dims):
             ins[i] = to_axis(x, dim, 0, total)
     sizes = [a.size for a in lin.out_avals]
     # Reverse mode gives derivatives input by input; the result of users is output by output.

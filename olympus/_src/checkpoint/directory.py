@@ -6,8 +6,8 @@
     .run.saving/<version>/       the version that it writes, laid out as `run` is
 
 A save takes effect in one rename: of the whole version where there is no checkpoint, else of
-`pytreedef.json`. So a reader finds the version before or the new one, and so does whoever comes
-after a process that was killed; what that left is deleted by the next save to the same name.
+`pytreedef.json`. So a reader finds the old version or the new one, also after a process was
+killed; the files that it left are deleted by the next save to the same name.
 
 Format 1, which had no checksums and kept the arrays in `array_store` itself, is read as well.
 """

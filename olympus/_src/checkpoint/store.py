@@ -523,14 +523,14 @@ async def async_deserialize(in_type: Cut, tensorstore_spec: Spec,
                 await ts.array(part)[ts.d[:].translate_to[asked.origin]][there].write(store[there])
             return part.astype(wanted, copy=False)
 
-    places: dict[Any, list[Any]] = {}       # of copies, the part is read once
+    copies: dict[Any, list[Any]] = {}       # of copies, the part is read once
     for device, index in sharding.addressable_devices_indices_map(shape).items():
         if device.process_index == device.client.process_index():
             key = tuple([s.indices(n)[:2] for s, n in zip(index, shape, strict=True)])
-            places.setdefault(key, [index]).append(device)
-    parts = await gather([read(index) for index, *_ in places.values()])
+            copies.setdefault(key, [index]).append(device)
+    parts = await gather([read(index) for index, *_ in copies.values()])
     arrays = []
-    for part, (_, *devices) in zip(parts, places.values(), strict=True):
+    for part, (_, *devices) in zip(parts, copies.values(), strict=True):
         for device in devices:
             where: Any = make_single_device_sharding(device, memory_kind=sharding.memory_kind)
             arrays.append(device_put(part, where if layout is None else Format(layout, where)))

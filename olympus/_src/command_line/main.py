@@ -75,12 +75,12 @@ def _in_words(error: BaseException) -> str:
     """An error with the user's lines that led to it, the innermost last."""
     text = error.msg if isinstance(error, SyntaxError) else str(error)
     told = "\n".join([f"{type(error).__name__}: {text}", *getattr(error, "__notes__", ())])
-    places = [(frame.f_code.co_filename, line, frame.f_code.co_name)
+    frames = [(frame.f_code.co_filename, line, frame.f_code.co_name)
               for frame, line in traceback.walk_tb(error.__traceback__)]
     if isinstance(error, SyntaxError):
-        places.append((error.filename or "", error.lineno or 0, "<module>"))
+        frames.append((error.filename or "", error.lineno or 0, "<module>"))
     lines = [f"  {source.short_path(file)}:{line} ({name}): {source.line_text(file, line)}"
-             for file, line, name in places
+             for file, line, name in frames
              if not (file.startswith("<frozen") or source.is_internal(file))
              and f"{source.short_path(file)}:{line}" not in told]
     if len(lines) > _MOST_LINES:

@@ -148,20 +148,20 @@ def _refusal(eqn: OlympusprEqn, decides: str, along: bool, name: Hashable, meeti
     loop, prim = eqn.primitive.endless, meeting.eqn.primitive
     where, what = ("loop", "condition") if loop else ("branch", "predicate")
     reason = f"the {what} of {eqn.primitive.name} depends on the device"
-    places = (f"\n  {eqn.primitive.name} at {source.summarize(eqn.source)};"
-              f"\n  {{}} at {source.summarize(meeting.eqn.source)};\n  ")
+    text = (f"\n  {eqn.primitive.name} at {source.summarize(eqn.source)};"
+            f"\n  {{}} at {source.summarize(meeting.eqn.source)};\n  ")
     if meeting.kernel:
         return NotImplementedError(
             f"pallas_call: {reason}, and a copy or signal to another device is inside. All devices "
             f"must start it, or it would wait for the others without an end:"
-            f"{places.format('the copy')}start it outside of the {where}, to the device itself "
+            f"{text.format('the copy')}start it outside of the {where}, to the device itself "
             "where nothing is to be sent.")
     whom = f"along {name!r}" if along else "of the mesh (on this platform)"
     instead = "" if along else "use another collective along its axis, such as lax.all_gather; or "
     return ValueError(
         f"shard_map: {reason}, by a value that may differ along {decides}, and {prim.name} in the "
         f"{where} waits for all devices {whom}, of which some would never come:"
-        f"{places.format(prim.name)}{instead}call {prim.name} outside of the {where}, or let all "
+        f"{text.format(prim.name)}{instead}call {prim.name} outside of the {where}, or let all "
         f"devices have the same {what}, reduced by lax.pmax or lax.psum along {decides}.")
 
 

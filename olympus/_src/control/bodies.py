@@ -277,8 +277,8 @@ def structure_error(what: str, required: PyTreeDef, found: PyTreeDef, meaning: s
     """The error for results whose pytree structures differ."""
     want = required.unflatten([_LEAF] * required.num_leaves)
     have = found.unflatten([_LEAF] * found.num_leaves)
-    places = "; ".join(explain_mismatch(want, have)[:4])
-    return TypeError(f"{what}: {meaning}; {places}; return the same structure.")
+    mismatches = "; ".join(explain_mismatch(want, have)[:4])
+    return TypeError(f"{what}: {meaning}; {mismatches}; return the same structure.")
 
 
 def aval_error(what: str, names: Sequence[str], required: Sequence[ShapedArray],
@@ -289,14 +289,14 @@ def aval_error(what: str, names: Sequence[str], required: Sequence[ShapedArray],
     `sides`: texts, with a place for a name, for the values of the required and of the found types,
     if these may be cast to vary along more mesh axes.
     """
-    places = "; ".join(
+    mismatches = "; ".join(
         f"{name} is {have}, required {want}"
         for name, want, have in zip(names, required, found, strict=True)
         if not same_type(want, have))
     casts = _casts(names, required, found, sides)
     if casts:
         advice = "".join([f"\n  * {text};" for text in casts]) if len(casts) > 1 else casts[0]
-        return TypeError(f"{what}: {meaning}: {places}. This might be fixed by"
+        return TypeError(f"{what}: {meaning}: {mismatches}. This might be fixed by"
                          f"{':' if len(casts) > 1 else ' '}{advice}")
     remedy = "convert with astype or make the shapes equal"
     if any(a.mutable for a in required):
@@ -307,7 +307,7 @@ def aval_error(what: str, names: Sequence[str], required: Sequence[ShapedArray],
                   else "use olympus.reshard, or make the first one with out_sharding"
                   if all(x.vma == y.vma for x, y in zip(required, found, strict=True)) else
                   "cast with lax.pcast(…, to='varying') what varies along fewer axes")
-    return TypeError(f"{what}: {meaning}: {places}; {remedy}.")
+    return TypeError(f"{what}: {meaning}: {mismatches}; {remedy}.")
 
 
 def _casts(names: Sequence[str], required: Sequence[ShapedArray], found: Sequence[ShapedArray],

@@ -68,14 +68,14 @@ class Cond(AgreeingRuns):
         checked_bodies = {id(b): checks.body(b) for b in params["branches"]}
         if not any(checked_bodies.values()):
             return None
-        sites, places = [], {}      # one entry for a program that stands for several indices
+        sites, index_of = [], {}      # one entry for a program that stands for several indices
         for key, body in checked_bodies.items():
-            places[key] = len(sites)
+            index_of[key] = len(sites)
             sites += body.sites if body else ()
         failing = list(filter(None, checked_bodies.values()))
         width = max(body.width for body in failing)
         vma = frozenset().union(*(body.program.out_avals[0].vma for body in failing))
-        new_branches = {id(b): as_branch(checked_bodies[id(b)] or b, places[id(b)], width, vma)
+        new_branches = {id(b): as_branch(checked_bodies[id(b)] or b, index_of[id(b)], width, vma)
                         for b in params["branches"]}
         return checks.took(self.bind(*args, branches=tuple(
             [new_branches[id(b)] for b in params["branches"]])), sites)
@@ -264,9 +264,9 @@ def _once_each(fun: Callable[[ClosedOlympuspr], Sequence[Array]], items: Sequenc
 def _handed_on(branches: Sequence[ClosedOlympuspr]) -> list[int | None]:
     """Per result, the index of the operand that it is in all branches; None for other results."""
     columns = zip(*[b.olympuspr.outvars for b in branches], strict=True)
-    places = [{v: i for i, v in enumerate(b.olympuspr.invars)} for b in branches]
+    index_of = [{v: i for i, v in enumerate(b.olympuspr.invars)} for b in branches]
     operands = [{None if type(v) is Literal else place.get(v)
-                 for v, place in zip(column, places, strict=True)} for column in columns]
+                 for v, place in zip(column, index_of, strict=True)} for column in columns]
     return [one.pop() if len(one) == 1 else None for one in operands]
 
 

@@ -169,7 +169,7 @@ def scatter_apply(operand: ArrayLike, scatter_indices: ArrayLike, func: Callable
       func: a function of one scalar, without traced values from outside.
       dimension_numbers: how the axes of operand, indices and windows belong together.
       update_shape: the shape that the updates of a scatter with these indices would have.
-      indices_are_sorted, unique_indices, mode: as of `scatter`.
+      indices_are_sorted, unique_indices, mode: as for `scatter`.
     Returns: An array of the operand's shape and dtype.
 
     Raises TypeError where ranks or sizes do not fit, or func does not return such a scalar.

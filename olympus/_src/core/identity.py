@@ -122,12 +122,12 @@ def _code(closed: ClosedOlympuspr) -> bytes:
     numbers = array("q", [len(pr.constvars), len(pr.invars), len(pr.eqns), len(pr.outvars)])
     note, known = numbers.append, _part_numbers.get
     # Variables are numbered from 0 in the order in which they are bound, literals below 0.
-    places: dict[Any, int] = {}
+    index_of: dict[Any, int] = {}
     for v, value in zip(pr.constvars, closed.consts, strict=True):
-        places[v] = len(places)
+        index_of[v] = len(index_of)
         note(_part_number((v.aval, _content(value))))
     for v in pr.invars:
-        places[v] = len(places)
+        index_of[v] = len(index_of)
         note(_part_number(v.aval))
     for eqn in pr.eqns:
         prim, params, ctx = eqn.primitive, eqn.params, eqn.ctx
@@ -136,16 +136,16 @@ def _code(closed: ClosedOlympuspr) -> bytes:
         note(_operation(prim, params))
         note(len(eqn.invars))
         for atom in eqn.invars:
-            note(-_part_number(atom.key) if type(atom) is Literal else places[atom])
+            note(-_part_number(atom.key) if type(atom) is Literal else index_of[atom])
         for v in eqn.outvars:
-            places[v] = len(places)
+            index_of[v] = len(index_of)
             note(known(v.aval) or _part_number(v.aval))
         if ctx.compute_type is None and ctx.metadata is None:   # scopes that change the module
             note(0)
         else:
             note(_part_number((ctx.compute_type, ctx.metadata)))
     for atom in pr.outvars:
-        note(-_part_number(atom.key) if type(atom) is Literal else places[atom])
+        note(-_part_number(atom.key) if type(atom) is Literal else index_of[atom])
     return hashlib.blake2b(numbers, digest_size=20).digest()
 
 

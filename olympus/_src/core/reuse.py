@@ -304,8 +304,8 @@ def _summarize(pr: Olympuspr, values: Sequence[object] = ()) -> Summary:
 
 def inputs_used(closed: ClosedOlympuspr) -> list[int]:
     """The indices of a program's inputs that are arrays of keys which it uses."""
-    places = range(len(closed.consts), len(closed.consts) + len(closed.invars))
-    return sorted({i - places[0] for i, *_ in summary(closed.olympuspr).uses if i in places})
+    inputs = range(len(closed.consts), len(closed.consts) + len(closed.invars))
+    return sorted({i - inputs[0] for i, *_ in summary(closed.olympuspr).uses if i in inputs})
 
 
 def used_at(cells: Cells) -> Lines | None:

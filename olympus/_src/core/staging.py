@@ -82,13 +82,13 @@ class JitTracer(Tracer):
             return f"{DEPENDS}{s} of the argument{s} {names}. "
         if inputs or not made:
             return ""
-        places: dict[str, dict[str, None]] = {}     # line -> its distinct operations
+        by_line: dict[str, dict[str, None]] = {}     # line -> its distinct operations
         for eqn in reversed(made):
-            places.setdefault(source.summarize(eqn.source), {})[str(eqn.primitive)] = None
-            if len(places) > 5:
+            by_line.setdefault(source.summarize(eqn.source), {})[str(eqn.primitive)] = None
+            if len(by_line) > 5:
                 break
-        shown = [f"  {', '.join(names)} at {place}" for place, names in [*places.items()][:5]]
-        if len(places) > len(shown):
+        shown = [f"  {', '.join(names)} at {place}" for place, names in [*by_line.items()][:5]]
+        if len(by_line) > len(shown):
             shown.append("Additional originating lines are not shown.")
         return "\n".join(["This value became a tracer due to operations on these lines:", *shown,
                           ""])

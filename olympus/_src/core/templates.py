@@ -61,8 +61,8 @@ def call(trace: Trace, fun: Callable[..., PyTree], args: Sequence[object],
         if not _note(kwargs.values(), own, key, operands):
             return fun(*args, **kwargs)
     if len(operands) > 1 and len({*map(id, operands)}) < len(operands):
-        places = {id(x): i for i, x in enumerate(operands)}
-        key.append(tuple([places[id(x)] for x in operands]))     # which operands are one object
+        index_of = {id(x): i for i, x in enumerate(operands)}
+        key.append(tuple([index_of[id(x)] for x in operands]))     # which operands are one object
     template = _templates.get(whole := tuple(key), _templates)
     if template is _templates:
         if own is not None:
@@ -147,11 +147,11 @@ class Template:
             values.append(trace.atom(const))
         line, scope, record = trace.source or _user_frame(3), ctx.scope, trace.eqns.append
         at, append = values.__getitem__, values.append
-        for prim, places, aval, params, names in self.eqns:
+        for prim, inputs, aval, params, names in self.eqns:
             eqn = new(OlympusprEqn)
             eqn.primitive, eqn.params, eqn.effects, eqn.source = prim, params, NO_EFFECTS, line
             eqn.ctx = scope.extend(*names) if names else scope
-            eqn.invars = [*map(at, places)]
+            eqn.invars = [*map(at, inputs)]
             if type(aval) is list:      # of several results
                 outs = eqn.outvars = [*map(Var, aval)]
                 values += outs
@@ -178,9 +178,9 @@ class Template:
         values: list[Any] = [*operands, *self.literals, *self.consts]
         scope = ctx.scope
         try:
-            for prim, places, _, params, names in self.eqns:
+            for prim, inputs, _, params, names in self.eqns:
                 ctx.scope = scope.extend(*names) if names else scope
-                out = prim.bind(*[values[i] for i in places], **params)
+                out = prim.bind(*[values[i] for i in inputs], **params)
                 if prim.multiple_results:
                     values += out
                 else:
@@ -261,16 +261,16 @@ def _template(trace: StagingTrace, inputs: Sequence[Var], known: Mapping[Var, Ar
     if any(var not in known or isinstance(known[var], Tracer) for var in consts):
         return None
     values = [*inputs, *literals, *consts]
-    places = {atom: i for i, atom in enumerate(values)}
+    index_of = {atom: i for i, atom in enumerate(values)}
     steps, height, count = [], 0, len(values)
     for eqn in recorded:
         names = eqn.ctx.names[len(scope.names):]
         outs = [v.aval for v in eqn.outvars]
-        steps.append((eqn.primitive, [places[v] for v in eqn.invars],
+        steps.append((eqn.primitive, [index_of[v] for v in eqn.invars],
                       outs[0] if len(outs) == 1 else outs, eqn.params, names))
-        places.update(zip(eqn.outvars, itertools.count(count)))
+        index_of.update(zip(eqn.outvars, itertools.count(count)))
         count += len(eqn.outvars)
         for body in eqn.primitive.bodies(eqn.params):
             height = max(height, getattr(body, "olympuspr", body).height)
     return Template(steps, literals, [known[var] for var in consts], height,
-                    [places[x._bound] for x in leaves], tree)
+                    [index_of[x._bound] for x in leaves], tree)

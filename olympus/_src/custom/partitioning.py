@@ -225,7 +225,7 @@ class custom_partitioning(CustomFunction[P, R]):
           sharding_rule: which axes of operands and results are spread alike: a text like
             "... i j, j k -> ... i k", an `SdyShardingRule`, or a function of (static arguments…,
             mesh, operand types, result types) that returns one of these.
-          reduction_factors, need_replication_factors, permutation_factors, **factor_sizes: as of
+          reduction_factors, need_replication_factors, permutation_factors, **factor_sizes: as for
             `SdyShardingRule`, for a rule that is a text.
 
         Returns:

@@ -142,8 +142,7 @@ def default_platform() -> str:
 def client(platform: str | None = None) -> Any:
     """The client of a platform, which holds its devices.
 
-    Returns:
-      The object of XLA's runtime, made when it is first asked for.
+    Returns: The object of XLA's runtime, made when it is first asked for.
 
     >>> import olympus
     >>> olympus.extend.backend.get_backend("cpu").platform
@@ -311,8 +310,7 @@ def clear_backends(_crash: bool = False) -> None:
 
     Arrays that are there stay readable; meshes and shardings of their devices are to be made anew.
 
-    Args:
-      _crash: accepted.
+    Args: _crash: accepted.
     """
     clear_all()
     lib.forget_all_signatures()
@@ -325,8 +323,7 @@ def clear_backends(_crash: bool = False) -> None:
 def backends() -> dict[str, Any]:
     """The clients of this process: the default one and the CPU's, and those in use.
 
-    Returns:
-      A dict of them by the name of the platform.
+    Returns: A dict of them by the name of the platform.
 
     >>> "cpu" in olympus.extend.backend.backends()
     True
@@ -340,8 +337,7 @@ def backends() -> dict[str, Any]:
 def backend_xla_version(platform: str | None = None) -> int | None:
     """The version of XLA that a platform's plugin was built with.
 
-    Returns:
-      An int, or None where the plugin does not say.
+    Returns: An int, or None where the plugin does not say.
 
     >>> olympus.extend.backend.backend_xla_version("cpu") is None
     True
@@ -353,8 +349,7 @@ def backend_xla_version(platform: str | None = None) -> int | None:
 def devices(backend: str | None = None) -> list[Device]:
     """All devices of a backend.
 
-    Returns:
-      A list, of all processes' devices.
+    Returns: A list, of all processes' devices.
 
     >>> olympus.devices("cpu")[0].platform
     'cpu'
@@ -370,9 +365,7 @@ def local_devices(process_index: int | None = None, backend: str | None = None,
     Args:
       process_index: the process; None is this one.
       host_id: another name of `process_index`.
-
-    Returns:
-      A list of devices. ValueError for a process that is not there.
+    Returns: A list of devices. ValueError for a process that is not there.
 
     >>> olympus.local_devices() == olympus.devices()            # of a single process
     True
@@ -391,8 +384,7 @@ def local_devices(process_index: int | None = None, backend: str | None = None,
 def device_count(backend: str | None = None) -> int:
     """The number of devices of a backend in all processes.
 
-    Returns:
-      An int. On CPU it is `config.olympus_num_cpu_devices`, or one.
+    Returns: An int. On CPU it is `config.olympus_num_cpu_devices`, or one.
 
     >>> olympus.device_count() == len(olympus.devices())
     True
@@ -403,8 +395,7 @@ def device_count(backend: str | None = None) -> int:
 def local_device_count(backend: str | None = None) -> int:
     """The number of devices of a backend that belong to this process.
 
-    Returns:
-      An int, at most `device_count(backend)`.
+    Returns: An int, at most `device_count(backend)`.
 
     >>> olympus.local_device_count() == len(olympus.local_devices())
     True
@@ -415,8 +406,7 @@ def local_device_count(backend: str | None = None) -> int:
 def process_index(backend: str | None = None) -> int:
     """The number of this process among `process_count()`.
 
-    Returns:
-      An int from 0.
+    Returns: An int from 0.
 
     >>> olympus.process_index()
     0
@@ -439,8 +429,7 @@ host_count, host_id = process_count, process_index
 def process_indices(backend: str | None = None) -> list[int]:
     """The numbers of the processes that share the backend.
 
-    Returns:
-      A list of ints, in order.
+    Returns: A list of ints, in order.
 
     >>> olympus.process_indices()
     [0]
@@ -454,8 +443,7 @@ host_ids = process_indices
 def default_backend() -> str:
     """The platform name of the default backend: 'cpu', 'gpu' or 'tpu'.
 
-    Returns:
-      A str; `olympus_platforms` and the installed plugins decide.
+    Returns: A str; `olympus_platforms` and the installed plugins decide.
 
     >>> olympus.default_backend() == olympus.devices()[0].platform
     True
@@ -467,11 +455,8 @@ def default_backend() -> str:
 def print_environment_info(return_string: bool = False) -> str | None:
     """Print versions and devices, to begin a report of a defect.
 
-    Args:
-      return_string: give the text instead.
-
-    Returns:
-      None, or the text: a line per fact, `name: value`.
+    Args: return_string: give the text instead.
+    Returns: None, or the text: a line per fact, `name: value`.
 
     >>> olympus.print_environment_info(return_string=True).splitlines()[0].startswith("olympus:")
     True
@@ -512,11 +497,11 @@ def default_device() -> Device:
 def incompatible(first: str, here: Sequence[Device], second: str, there: Sequence[Device]
                  ) -> IncompatibleDevicesError:
     """The error for `first` on the devices `here` and `second` on others, `there`."""
-    places = [f"with device ids {[d.id for d in where]} on platform {where[0].platform.upper()}"
-              for where in (here, there)]
+    names = [f"with device ids {[d.id for d in where]} on platform {where[0].platform.upper()}"
+             for where in (here, there)]
     return IncompatibleDevicesError(
-        f"Received incompatible devices for jitted computation. Got {first} {places[0]} and "
-        f"{second} {places[1]}; one set of devices, in one order, is "
+        f"Received incompatible devices for jitted computation. Got {first} {names[0]} and "
+        f"{second} {names[1]}; one set of devices, in one order, is "
         "required; move arguments with device_put.")
 
 

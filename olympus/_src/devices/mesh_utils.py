@@ -28,9 +28,7 @@ def create_device_mesh(mesh_shape: Sequence[int], devices: Sequence[Device] | No
       contiguous_submeshes: refuse an arrangement in which a process' devices are no block.
       allow_split_physical_axes: whether axes of a TPU's torus may be split; CPUs and GPUs have
         none.
-
-    Returns:
-      A NumPy array of devices of shape `mesh_shape`, for `Mesh`.
+    Returns: A NumPy array of devices of shape `mesh_shape`, for `Mesh`.
 
     ValueError unless it has as many places as there are devices.
 
@@ -44,8 +42,8 @@ def create_device_mesh(mesh_shape: Sequence[int], devices: Sequence[Device] | No
     if contiguous_submeshes:
         for process in sorted({d.process_index for d in mesh.flat}):
             where = np.argwhere([d.process_index == process for d in mesh.flat])
-            places = np.array(np.unravel_index(where[:, 0], shape)).reshape(len(shape), -1)
-            extents = np.ptp(places, axis=1) + 1
+            coordinates = np.array(np.unravel_index(where[:, 0], shape)).reshape(len(shape), -1)
+            extents = np.ptp(coordinates, axis=1) + 1
             if prod(map(int, extents)) != len(where):
                 raise ValueError(f"{what}: mesh_shape {shape} and contiguous_submeshes=True given; "
                                  f"the {len(where)} devices of process {process} are no block of "
@@ -69,10 +67,8 @@ def create_hybrid_device_mesh(mesh_shape: Sequence[int], dcn_mesh_shape: Sequenc
       should_sort_granules_by_key: order blocks by their process or slice; else as they first come
         in `devices`.
       allow_split_physical_axes: as for `create_device_mesh`.
-
-    Returns:
-      A NumPy array of devices whose axis i is `dcn_mesh_shape[i] * mesh_shape[i]` long, blocks one
-      after another, for `Mesh`.
+    Returns: A NumPy array of devices whose axis i is `dcn_mesh_shape[i] * mesh_shape[i]` long,
+      blocks one after another, for `Mesh`.
 
     ValueError where devices have no slice, and where the numbers of blocks, or of a block's
     devices, are others than the shapes say.

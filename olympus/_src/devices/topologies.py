@@ -15,8 +15,7 @@ from .mesh_utils import create_device_mesh
 class TopologyDescription:
     """The devices of a topology; those that are not attached can be compiled for, and no more.
 
-    Args:
-      devices: a list of devices.
+    Args: devices: a list of devices.
 
     >>> from olympus.experimental import topologies
     >>> len(topologies.get_attached_topology().devices)
@@ -34,8 +33,7 @@ class TopologyDescription:
 def get_attached_topology(platform: str | None = None) -> TopologyDescription:
     """The devices that are there.
 
-    Args:
-      platform: its name; None is the default backend's.
+    Args: platform: its name; None is the default backend's.
 
     >>> topologies.get_attached_topology("cpu").devices[0].platform
     'cpu'
@@ -54,9 +52,7 @@ def get_topology_desc(topology_name: str = "", platform: str | None = None, **kw
       platform: "tpu" or "cuda"; None is the chip's, else "tpu". The two may change places.
       **kwargs: the plugin's options: `num_slices` of TPUs; of GPUs `topology`, and
         `target_config` for one that is not in the list.
-
-    Returns:
-      A `TopologyDescription`, for whose devices programs can be compiled without them.
+    Returns: A `TopologyDescription`, for whose devices programs can be compiled without them.
 
     NotImplementedError for platforms without a plugin that knows topologies: CPUs among them.
     RuntimeError, with the line that installs it, where the plugin is absent; ValueError for a

@@ -139,7 +139,7 @@ def GeneralConvTranspose(dimension_numbers: Any, out_chan: int, filter_shape: Se
                          ) -> Layer:
     """A transposed convolution, which makes images larger, with a bias for each channel.
 
-    Args: dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init: as of
+    Args: dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init: as for
         `GeneralConv`, with `lax.conv_transpose`.
 
     >>> init, apply = stax.GeneralConvTranspose(("NCHW", "OIHW", "NCHW"), 5, (3, 3), (2, 2))
@@ -436,7 +436,7 @@ def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
 complete_docstrings(globals(), {
     "strides": "steps of the window; None is 1.",
     "padding": '"VALID" or "SAME".',
-    "out_chan, filter_shape, strides, padding, W_init, b_init": "as of `GeneralConv`.",
+    "out_chan, filter_shape, strides, padding, W_init, b_init": "as for `GeneralConv`.",
     "window_shape": "the size of the window along each spatial axis.",
     "spec": 'which axes are of batches (N) and channels (C); None is "NHWC" of images.',
 }, returns="A layer.")

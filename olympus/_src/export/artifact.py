@@ -78,8 +78,8 @@ def _check_metadata(written: Fields, blobs: list[bytes]) -> None:
     wrong += [name for name in ("constraints", "platforms", "disabled_safety_checks",
                                 "ordered_effects", "unordered_effects")
               if type(written[name]) is not list or {*map(type, written[name])} - {str}]
-    places = range(len(written["in_avals"]))
-    if type(kept) is not list or kept != sorted({*kept} & {*places}):
+    indices = range(len(written["in_avals"]))
+    if type(kept) is not list or kept != sorted({*kept} & {*indices}):
         wrong.append("module_kept_var_idx")
     if type(written["module"]) is not int or written["module"] not in range(len(blobs)):
         wrong.append("module")

@@ -7,7 +7,7 @@
     4           length of the metadata
     …           metadata, then the blobs that it refers to by (offset, length)
 
-The frame stays as it is in all versions: whoever reads one that is newer can say so.
+The frame stays as it is in all versions: a reader can tell that an artifact is newer than itself.
 """
 
 from __future__ import annotations

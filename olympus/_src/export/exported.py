@@ -403,7 +403,7 @@ def deserialize(blob: bytes | bytearray, *, verify: bool = False) -> Exported:
     """Read an artifact that `Exported.serialize` wrote, here or elsewhere.
 
     Args:
-      blob: its bytes. They are code: whoever calls the result runs it, custom calls included.
+      blob: its bytes. They are code: a call of the result runs it, custom calls included.
       verify: have another process read the modules first, which takes about a second: of one that
         a stranger has forged, MLIR's reader may end the process.
     Returns: An `Exported`. ValueError for bytes that are no artifact, or a truncated, damaged or

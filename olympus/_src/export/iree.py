@@ -59,8 +59,8 @@ def to_iree(exported: Exported | Mapping[str, Exported], path: str | Path, *, ta
       parameters: a file, `.safetensors`, for the constants of 256 bytes or more, which the runtime
         is then given as the parameters `model`; the file of `path` has code only. Left out, all are
         in one file.
-      compiler: the program `iree-compile`; left out, the one of this Python's environment or of the
-        path. `pip install 'olympus[deploy]'` brings it.
+      compiler: the program `iree-compile`; left out, it is looked for in this Python's environment
+        and on the path. `pip install 'olympus[deploy]'` brings it.
       options: further flags for it.
     Returns: The types of each function: arguments and results, flat, without the arguments that the
       program ignores.

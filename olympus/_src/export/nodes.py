@@ -44,7 +44,7 @@ def register_pytree_node_serialization(
 
     Args:
       nodetype: the class, a pytree node already (`register_pytree_node`), or a named tuple.
-      serialized_name: its name in artifacts; whoever reads one registers the same name.
+      serialized_name: its name in artifacts; a process that reads one registers the same name.
       serialize_auxdata: makes bytes of the auxiliary data that flattening a node gives.
       deserialize_auxdata: its inverse.
       from_children: makes a node of (auxiliary data, children). Left out, it is the class's own

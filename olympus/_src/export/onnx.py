@@ -631,8 +631,8 @@ class _Converter(Elementwise):
         batched = list(n.start_indices_batching_dims)
         rank = len(shape_of(indices)) + (n.index_vector_dim == len(shape_of(indices)))
         others = [i for i in range(rank) if i != n.index_vector_dim]    # of the indices
-        places = [i for i in range(len(out)) if i not in offset]        # where these go
-        place = dict(zip(others, places, strict=True))
+        free_axes = [i for i in range(len(out)) if i not in offset]        # where these go
+        place = dict(zip(others, free_axes, strict=True))
         made = [place[i] for i in batched] + [place[i] for i in others if i not in batched]
         made += [offset[kept.index(i)] for i in rest]
         order = sorted(range(len(made)), key=made.__getitem__)

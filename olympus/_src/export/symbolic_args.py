@@ -20,7 +20,7 @@ def symbolic_args_specs(args: PyTree, shapes_specs: PyTree, constraints: Sequenc
         the placeholders `_` and `...` stand for.
       shapes_specs: text as `symbolic_shape` takes, None for the arrays' own shapes, or a pytree of
         those that is a prefix of `args`.
-      constraints, scope: as of `symbolic_shape`; all shapes belong to one scope.
+      constraints, scope: as for `symbolic_shape`; all shapes belong to one scope.
     Returns: A pytree of ShapeDtypeStructs of the structure of `args`. ValueError where
       `shapes_specs` is no prefix of it.
 

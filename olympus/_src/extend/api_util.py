@@ -190,7 +190,7 @@ def debug_info(traced_for: str, fun: Callable[..., PyTree], args: Sequence[PyTre
       fun: the function; its name becomes the program's.
       args, kwargs: its arguments, in any pytrees.
       static_argnums, static_argnames: arguments that are not traced, so have no leaves here.
-      sourceinfo: the function's name, and what else is to be said of it; None: its name alone.
+      sourceinfo: the function's name, with more about it; None: its name alone.
       result_paths_thunk, signature: accepted; nothing reads them.
     Returns: A record of the function's name and one name for each leaf of the traced arguments.
 

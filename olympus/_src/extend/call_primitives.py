@@ -99,7 +99,7 @@ def register_call_primitive_rules(
       name: the name of the functions of lowered programs; by default the primitive's name.
       transpose_rule: `rule(prim, cts, *args, call_olympuspr, **params)` in place of
       `eval_olympuspr_transpose`.
-      inline_olympus_late: as of `create_call_primitive`.
+      inline_olympus_late: as for `create_call_primitive`.
 
     >>> p = core.Primitive("plain")
     >>> core.register_call_primitive_rules(p)

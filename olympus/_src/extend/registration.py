@@ -249,7 +249,7 @@ def ir_constants(val: ArrayLike, *, const_lowering: Lowered | None = None,
 
     Args:
       val: a NumPy array or a number.
-      const_lowering, aval: as of `ir_constant`.
+      const_lowering, aval: as for `ir_constant`.
 
     >>> import numpy as np
     >>> from olympus.extend.core import Primitive

@@ -95,11 +95,8 @@ def _returned(what: str, fun: Callable[..., object], out: object) -> TypeError:
 def run_state(f: Callable[[PyTree], None]) -> Callable[[PyTree], PyTree]:
     """The function of arrays that makes references of them, runs `f`, and returns their contents.
 
-    Args:
-      f: a function of a pytree of references; its result must be None.
-
-    Returns:
-      A function from a pytree of arrays to one of the same structure.
+    Args: f: a function of a pytree of references; its result must be None.
+    Returns: A function from a pytree of arrays to one of the same structure.
 
     >>> from olympus.extend.state import run_state
     >>> def count(refs):
@@ -128,9 +125,7 @@ def for_loop(nsteps: int | Sequence[int], body: Callable[..., None], init_state:
       pytree of arrays, the first contents.
       reverse: iterate from the last index to the first.
       unroll: how many iterations one round of the compiled loop does.
-
-    Returns:
-      The contents at the end.
+    Returns: The contents at the end.
 
     >>> from olympus.extend.state import for_loop
     >>> def body(i, ref):
@@ -162,10 +157,8 @@ def discharge_state(olympuspr: Olympuspr, consts: Sequence[ArrayLike], *,
       olympuspr: an open program.
       consts: the values of its constants.
       should_discharge: flags of the inputs to discharge, if they are references; of all by default.
-
-    Returns:
-      The program from inputs, contents in place of references, to results and then the contents
-      at the end, in the order of the inputs; and its constants.
+    Returns: The program from inputs, contents in place of references, to results and then the
+      contents at the end, in the order of the inputs; and its constants.
 
     >>> from olympus.extend.state import discharge_state
     >>> closed = olympus.make_olympuspr(lambda ref: olympus.ref.addupdate(ref, 0, 1.))(

@@ -148,7 +148,7 @@ def buffer_callback(callback: Callable[..., None], result_shape_dtypes: PyTree, 
         arrives as int8, float4_e2m1fn as float8_e4m3fn.
       result_shape_dtypes: pytree of objects with shape and dtype.
       has_side_effect: whether it is called although nothing reads its results.
-      vmap_method: as of `ffi_call`.
+      vmap_method: as for `ffi_call`.
       input_output_aliases: which flat operand's buffer a flat result takes, by their places.
       command_buffer_compatible: whether a GPU may record the work that the callback starts, and
         repeat that without calling it again.

@@ -254,8 +254,8 @@ def _on_one(b: Builder, names: Sequence[Hashable], call: Callable[[], list[IrVal
         return [b.full(a, False) for a in b.avals_out]
 
     index = make_aval((), dtypes.as_dtype("int32"))
-    places = [b.position(name) for name in names]
-    place = functools.reduce(lambda x, y: b.op("stablehlo.add", [x, y], None, index), places)
+    positions = [b.position(name) for name in names]
+    place = functools.reduce(lambda x, y: b.op("stablehlo.add", [x, y], None, index), positions)
     # A sum of positions is 0 on the first device alone, and any index but 0 takes the last branch.
     outs = b.case(place, [call, nothing], types)
     return [b.all_reduce("stablehlo.add", x, a, names)

@@ -62,11 +62,12 @@ def print(fmt: str | None = None, *args: PyTree, ordered: bool = False, partitio
     """Print values when the program runs, also under jit, vmap (once per element), grad and scan.
 
     Args:
-      fmt: a format string as of `str.format`, e.g. "x = {x}"; not an f-string, which is filled in
+      fmt: a format string as for `str.format`, e.g. "x = {x}"; not an f-string, which is filled in
         while tracing.
       *args, **kwargs: the values.
       ordered: keep the order of ordered prints within a program.
-      partitioned: in a program of several devices, print what each has (with `ordered`, the whole).
+      partitioned: in a program of several devices, print the part of each (with `ordered`, the
+        whole).
       skip_format_check: do not check `fmt` against the arguments. Those follow it if it has no
         field.
 
@@ -102,7 +103,7 @@ def log(fmt: str | None = None, *args: PyTree, ordered: bool = False, partitione
     Args:
       fmt: a format string for `str.format`, as `print` takes it.
       *args, **kwargs: pytrees for the placeholders of `fmt`.
-      ordered, partitioned: as of `callback`.
+      ordered, partitioned: as for `callback`.
       skip_format_check: whether to trace without trying `fmt`.
 
     Returns:

@@ -160,7 +160,7 @@ def breakpoint(*, backend: str | None = None, filter_frames: bool = True,
       num_frames: how many frames to keep, the innermost first; None: all.
       ordered: keep the order of ordered callbacks.
       token: not used.
-      **kwargs: `stdin` and `stdout`, streams in place of the process's, and `completekey`, as of
+      **kwargs: `stdin` and `stdout`, streams in place of the process's, and `completekey`, as for
         `cmd.Cmd`.
     """
     if unknown := kwargs.keys() - {"stdin", "stdout", "completekey"}:

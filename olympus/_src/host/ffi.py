@@ -413,9 +413,7 @@ def ffi_call(target_name: str, result_shape_dtypes: object, *, has_side_effect: 
         one buffer for both.
       custom_call_api_version: 4 for handlers of the typed API; 1 to 3 for XLA's earlier ones.
       legacy_backend_config: the text that those get in place of attributes.
-
-    Returns:
-      A function of arrays, by position, and attributes, by name: bools, ints (int64), floats
+    Returns: A function of arrays, by position, and attributes, by name: bools, ints (int64), floats
       (float64), str, NumPy numbers and arrays (their dtypes), rows of numbers, and dicts of these.
       It returns an array, or a list or tuple of arrays.
 
@@ -494,9 +492,7 @@ def build_ffi_lowering_function(
       skip_ffi_layout_processing: whether XLA chooses the layouts.
       **lowering_args: `has_side_effect`, `operand_output_aliases` (a dict), `api_version` (4),
         `result_types`, and `extra_attributes` (MLIR attributes of the operation by name).
-
-    Returns:
-      A function of (the rule's first argument, MLIR values, and attributes by name, as of
+    Returns: A function of (the rule's first argument, MLIR values, and attributes by name, as of
       `ffi_call`) that returns the MLIR operation.
 
     >>> from olympus.extend.core import Primitive
@@ -559,8 +555,7 @@ def ffi_lowering(call_target_name: str, *, operand_layouts: Sequence[LayoutLike]
                  ) -> Callable[..., Sequence[IrValue]]:
     """The lowering rule of a primitive that is a foreign function; its params are attributes.
 
-    Returns:
-      A rule for `olympus.interpreters.mlir.register_lowering`.
+    Returns: A rule for `olympus.interpreters.mlir.register_lowering`.
 
     >>> import numpy as np
     >>> from olympus.extend.core import Primitive
@@ -689,8 +684,7 @@ def register_ffi_target_as_batch_partitionable(name: str) -> None:
     Each device then calls it with its own elements. Otherwise it is called with whole arrays,
     wherever they are; calls in `shard_map` belong to one device anyway.
 
-    Args:
-      name: the target's.
+    Args: name: the target's.
 
     >>> ffi.register_ffi_target_as_batch_partitionable("rms_norm")
     """
@@ -735,8 +729,7 @@ def register_ffi_type(name: str, type_registration: object, platform: str = "cpu
 def register_ffi_type_id(name: str, obj: object, platform: str = "cpu") -> None:
     """Refused: a type needs its functions as well, which `register_ffi_type` takes.
 
-    Args:
-      name, obj, platform: as of `register_ffi_type`; `obj` was its id alone.
+    Args: name, obj, platform: as of `register_ffi_type`; `obj` was its id alone.
 
     ValueError, as in JAX: no jaxlib that Olympus runs on knows types by their ids alone.
 
@@ -756,9 +749,7 @@ def pycapsule(funcptr: object) -> object:
 
     Args:
       funcptr: a function of a library that `ctypes` has loaded, a `ctypes` pointer, or an address.
-
-    Returns:
-      A PyCapsule without a name. What it points to lives as long as the process.
+    Returns: A PyCapsule without a name. What it points to lives as long as the process.
 
     >>> import ctypes
     >>> type(ffi.pycapsule(ctypes.pythonapi.Py_GetVersion)).__name__
@@ -777,8 +768,7 @@ def pycapsule(funcptr: object) -> object:
 def include_dir() -> str:
     """The folder of XLA's headers, for the compiler of a foreign function.
 
-    Returns:
-      A path; `xla/ffi/api/ffi.h` is in it.
+    Returns: A path; `xla/ffi/api/ffi.h` is in it.
 
     >>> import os
     >>> sorted(os.listdir(os.path.join(ffi.include_dir(), "xla", "ffi", "api")))[:2]

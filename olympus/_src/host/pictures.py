@@ -34,7 +34,7 @@ def visualize_sharding(shape: Sequence[int], sharding: Sharding, use_color: bool
         room.
       max_width: of the picture; boxes are never too narrow for their text.
       color_map: from a number in [0, 1] to red, green and blue in [0, 1], as the colour maps of
-        matplotlib are; a choice of our own if None.
+        matplotlib are; built in if None.
 
     ValueError for arrays of other ranks.
 
@@ -85,7 +85,7 @@ def visualize_array_sharding(arr: Array, **kwargs: PyTree) -> None:
 
     Args:
       arr: the array; within `jit`, it is drawn while the program is compiled.
-      **kwargs: as of `visualize_sharding`.
+      **kwargs: as for `visualize_sharding`.
 
     >>> olympus.debug.visualize_array_sharding(onp.ones((2, 2)), scale=0.1)
     ┌───────┐

@@ -161,14 +161,14 @@ def axis_of_tangents(aval: ShapedArray, dim: MappedAxis, size: int, kind: str = 
     sizes: list[Any] = list(getattr(one, kind)().shape)
     other = 1 + max([n for n in (*whole.shape, *sizes) if type(n) is int], default=0)
     shape = getattr(one.inc_rank(other, dim), kind)().shape
-    places = [i for i, n in enumerate(shape) if definitely_equal(n, other)]
-    if len(places) != 1 or [n for i, n in enumerate(shape) if i not in places] != sizes:
+    axes = [i for i, n in enumerate(shape) if definitely_equal(n, other)]
+    if len(axes) != 1 or [n for i, n in enumerate(shape) if i not in axes] != sizes:
         raise NotImplementedError(
             f"vmap: a rule of custom_jvp or custom_vjp takes values of type {aval}, mapped as "
             f"{dim}, which have tangents {whole}, and those of one element are {list(sizes)}: "
             "tangents with one axis more are required; define the function as an "
             "olympus.experimental.hiolympus.HiPrim with a `batch` rule.")
-    return places[0]
+    return axes[0]
 
 
 def _mapped_as(aval: Aval, x: Value, src: MappedAxis, dst: MappedAxis) -> Value:

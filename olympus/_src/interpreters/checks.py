@@ -274,13 +274,13 @@ def first_run(what: str, shape: Sequence[DimSize], args: Sequence[Any], sites: t
         code, words = reshape(code, (count,)), reshape(words, (count, width))
     one = argmax(ne(code, full((count,), 0, INT32)), 0, np.int32)
     code, words = [dynamic_index_in_dim(x, one, 0, keepdims=False) for x in (code, words)]
-    places: list[Array] = []
+    coordinates: list[Array] = []
     for n in reversed(shape[1:]):
-        places.insert(0, rem(one, literal(n, INT32)))
+        coordinates.insert(0, rem(one, literal(n, INT32)))
         one = div(one, literal(n, INT32))
     for i in reversed(range(len(shape))):
         sites = tuple([site.within(what, width + i) for site in sites])
-    return [code, concatenate([words, words_of([one, *places])], 0)], sites
+    return [code, concatenate([words, words_of([one, *coordinates])], 0)], sites
 
 
 # The pass ----------------------------------------------------------------------------------------

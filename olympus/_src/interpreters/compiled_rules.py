@@ -43,16 +43,16 @@ _STEPPING_OPTIONS = (config.debug_nans, config.debug_infs, config.debug_key_reus
 
 def compiled(trace: Trace, name: str, closed: ClosedOlympuspr) -> Compiled:
     """A program as a function of a list of arrays; results that are operands are not copied."""
-    places: dict[Any, int] = {v: ~i for i, v in enumerate(closed.invars)}
+    index_of: dict[Any, int] = {v: ~i for i, v in enumerate(closed.invars)}
     computed: list[Any] = []
     for v in closed.outvars:
-        if type(v) is not Literal and v not in places:
-            places[v] = len(computed)
+        if type(v) is not Literal and v not in index_of:
+            index_of[v] = len(computed)
             computed.append(v)
     compute = trace.compiled(
         closed.replace(olympuspr=closed.olympuspr.replace(outvars=computed)), name)
     # Per result: i for the i-th computed value, ~i for operand i, or a literal.
-    sources = [v if type(v) is Literal else places[v] for v in closed.outvars]
+    sources = [v if type(v) is Literal else index_of[v] for v in closed.outvars]
     if sources == list(range(len(computed))):
         return compute
 
@@ -144,8 +144,8 @@ def vmap_at_once(trace: Trace, prim: Primitive, axis: Axis, vals: list[Array],
 
 def _firsts(values: Sequence[object]) -> tuple[int, ...]:
     """Per value, the first index of the same object."""
-    places: dict[int, int] = {}
-    return tuple([places.setdefault(id(x), i) for i, x in enumerate(values)])
+    first_at: dict[int, int] = {}
+    return tuple([first_at.setdefault(id(x), i) for i, x in enumerate(values)])
 
 
 def _operand_types(trace: Trace, prim: Primitive, values: Sequence[object]) -> list[Any] | None:
@@ -201,13 +201,13 @@ def _jvp_rule(trace: Trace, cut: bool, prim: Primitive, types: Sequence[Any], sa
         start = {"input": count, "computed": count - split.num_computed}
         residuals = [start[r.kind] + r.index for r in split.residuals]
         known, recorded = iter(range(count)), iter(range(count, count + len(later.outvars)))
-        places = [next(recorded if u else known) for u in split.unknown_out]
+        sources = [next(recorded if u else known) for u in split.unknown_out]
     else:
         first = stage(lambda *xs: rule(xs[:n], xs[n:]), [*avals, *t_avals])
-        places = list(range(len(first.outvars)))
+        sources = list(range(len(first.outvars)))
     if first.effects or (later is not None and later.effects):
         return False
-    nonzero = iter(places[len(rule.aux):])
+    nonzero = iter(sources[len(rule.aux):])
     return JVPRule(compiled(trace, prim.name, first), later, residuals,
                    [t if type(t) is Zero else next(nonzero) for t in rule.aux])
 

@@ -82,8 +82,8 @@ def first_place(wrong: Array, asked: bool) -> tuple[Array, Array | None]:
         return wrong, None
     if not asked or type(size) is not int or size >= 2 ** 31 or aval.explicit:
         return reduce_or(wrong, range(len(shape))), None
-    places = reshape(iota(INT32, size), shape)
-    place = reduce_min(select(wrong, places, full(shape, size, INT32)), range(len(shape)))
+    numbers = reshape(iota(INT32, size), shape)
+    place = reduce_min(select(wrong, numbers, full(shape, size, INT32)), range(len(shape)))
     return lt(place, literal(size, INT32)), place
 
 

@@ -198,8 +198,8 @@ class Split:
         """
         inputs = [i for i, u in enumerate(unknown_in) if not u]
         lead = len(self.unknown.consts)
-        places = [e.index - lead for e in input_effects(self.unknown.effects)]
-        residuals = [self.residuals[i] for i in places if 0 <= i < len(self.residuals)]
+        indices = [e.index - lead for e in input_effects(self.unknown.effects)]
+        residuals = [self.residuals[i] for i in indices if 0 <= i < len(self.residuals)]
         return [inputs[r.index] for r in residuals if r.kind == "input"]
 
     @property

@@ -90,8 +90,7 @@ def mqa(q: Array, k: Array, v: Array, start_idx: ArrayLike | None = None,
         return_residuals: bool = False, normalize_output: bool = True) -> PyTree:
     """`gqa` of one head of keys and values, [batch, keys, dim].
 
-    Args:
-      block_k: as for `gqa`.
+    Args: block_k: as for `gqa`.
 
     >>> from olympus.experimental.pallas.ops.gpu import decode_attention
     >>> q, kv = onp.ones((1, 4, 8)), onp.ones((1, 16, 8))

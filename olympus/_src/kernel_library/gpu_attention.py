@@ -71,9 +71,7 @@ def mha(q: Array, k: Array, v: Array, segment_ids: Array | None, sm_scale: float
         queries]; then there is no derivative.
       backward_pass_impl, num_warps, num_stages, grid, debug: have no effect in interpret mode.
       q, k, v: queries, keys and values, [batch, length, heads, dim].
-
-    Returns:
-      An array like q; with residuals a list of two.
+    Returns: An array like q; with residuals a list of two.
 
     Raises:
       ValueError: shapes that do not fit, blocks that do not divide.
@@ -106,8 +104,7 @@ def segment_mask(q_segment_ids: Array, kv_segment_ids: Array) -> Array:
     """Which queries and keys share a segment: bool[…, queries, keys] of integers [batch, length] or
     [length].
 
-    Args:
-      q_segment_ids, kv_segment_ids: integers, the segments of queries and of keys.
+    Args: q_segment_ids, kv_segment_ids: integers, the segments of queries and of keys.
 
     >>> from olympus.experimental.pallas.ops.gpu import attention
     >>> print(attention.segment_mask(onp.array([0, 1]), onp.array([1, 1])))

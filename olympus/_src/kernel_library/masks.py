@@ -58,9 +58,8 @@ def _chunk(name: str, size: int) -> int:
 def make_causal_mask(shape: tuple[int, int], offset: int = 0) -> BoolArray:
     """A dense causal mask: query i looks at keys up to i + offset.
 
-    Args:
-      offset: moves the diagonal up. If it is negative, the first queries look at nothing, and their
-        softmax has no terms.
+    Args: offset: moves the diagonal up. If it is negative, the first queries look at nothing, and
+        their softmax has no terms.
 
     >>> from olympus.experimental.pallas.ops.tpu import splash_attention as splash
     >>> print(splash.make_causal_mask((2, 3)).astype(int))
@@ -90,8 +89,7 @@ def make_local_attention_mask(shape: tuple[int, int], window_size: Window, *, of
 def make_chunk_attention_mask(shape: tuple[int, int], chunk_size: int) -> BoolArray:
     """A dense mask that is causal within chunks of the sequence, and empty between them.
 
-    Args:
-      chunk_size: the length of a chunk.
+    Args: chunk_size: the length of a chunk.
 
     >>> from olympus.experimental.pallas.ops.tpu.splash_attention import splash_attention_mask
     >>> print(splash_attention_mask.make_chunk_attention_mask((3, 3), 2).astype(int))

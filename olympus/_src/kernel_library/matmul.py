@@ -51,9 +51,7 @@ def matmul(x: Array, y: Array, *, block_shape: tuple[int, int], block_k: int = 2
       block_k: divides k.
       out_dtype: of the product; the operands' by default.
       debug: has no effect.
-
-    Returns:
-      [m, n].
+    Returns: [m, n].
 
     >>> from olympus.experimental.pallas.ops.tpu.matmul import matmul
     >>> with pltpu.force_tpu_interpret_mode():
@@ -219,9 +217,7 @@ def tgmm(lhs: Array, rhs: Array, group_sizes: Array,
       lhs, rhs: [k, m], [m, n]; group g has the rows that follow those of the groups before it.
       num_actual_groups: how many groups there are from `group_offset` on.
       existing_out: is added to the result.
-
-    Returns:
-      [num_actual_groups, k, n].
+    Returns: [num_actual_groups, k, n].
 
     >>> from olympus.experimental.pallas.ops.tpu import megablox
     >>> x = onp.ones((4, 1))
@@ -276,9 +272,7 @@ def gmm(lhs: Array, rhs: Array, group_sizes: Array,
       rhs: [groups, k, n], the matrices from `group_offset` on.
       existing_out: [m, n], the rows of other groups; 0 if it is left out.
       transpose_rhs: whether `rhs` is [groups, n, k].
-
-    Returns:
-      [m, n].
+    Returns: [m, n].
 
     >>> from olympus.experimental.pallas.ops.tpu import megablox
     >>> rhs = onp.array([10., 20.]).reshape(2, 1, 1)

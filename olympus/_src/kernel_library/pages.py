@@ -106,9 +106,7 @@ def paged_attention(q: Array, k_pages: PyTree, v_pages: PyTree, lengths: Array,
       mask_value: the logit of the keys that a row does not read.
       attn_logits_soft_cap: logits are cap tanh(logits / cap).
       megacore_mode, inline_seq_dim: have no effect in interpret mode.
-
-    Returns:
-      An array [batch, heads, dim].
+    Returns: An array [batch, heads, dim].
 
     >>> from olympus.experimental.pallas.ops.tpu.paged_attention import paged_attention
     >>> q, pages = onp.ones((1, 4, 8)), onp.ones((2, 3, 16, 8))

@@ -80,8 +80,7 @@ def dynamic_validate_inputs(
         num_seqs: Array, **options: float | None) -> None:
     """ValueError for shapes, dtypes and options that do not fit, and for lengths that do not.
 
-    Args:
-      **options: as for `ragged_paged_attention`.
+    Args: **options: as for `ragged_paged_attention`.
 
     >>> from olympus.experimental.pallas.ops.tpu import ragged_paged_attention as ragged
     >>> ragged.dynamic_validate_inputs.__name__
@@ -116,9 +115,7 @@ def get_tuned_block_sizes(q_dtype: np.dtype, kv_dtype: np.dtype, num_q_heads_per
         arrays; in interpret mode they do not count.
       max_num_batched_tokens: how many queries there are.
       pages_per_seq: how many pages a sequence has.
-
-    Returns:
-      Two ints.
+    Returns: Two ints.
 
     >>> from olympus.experimental.pallas.ops.tpu import ragged_paged_attention as ragged
     >>> ragged.get_tuned_block_sizes(onp.float32, onp.float32, 8, 8, 128, 16, 1000, 4)
@@ -146,8 +143,7 @@ def ragged_paged_attention(
     The last query of a sequence stands at its last key. It runs under
     `pltpu.force_tpu_interpret_mode()`.
 
-    Returns:
-      An array like q, with 0 for tokens of no sequence.
+    Returns: An array like q, with 0 for tokens of no sequence.
 
     >>> from olympus.experimental.pallas.ops.tpu import ragged_paged_attention as ragged
     >>> q, pages = onp.ones((3, 2, 8)), onp.ones((4, 16, 2, 8))     # two queries, and one
@@ -222,11 +218,8 @@ def ref_ragged_paged_attention(
         k_scale: float | None = None, v_scale: float | None = None) -> Array:
     """`ragged_paged_attention` of whole arrays, sequence by sequence; lengths must be known.
 
-    Args:
-      queries: [tokens, heads, dim], the queries of all sequences.
-
-    Returns:
-      An array of the tokens of all sequences, without those of none.
+    Args: queries: [tokens, heads, dim], the queries of all sequences.
+    Returns: An array of the tokens of all sequences, without those of none.
 
     >>> from olympus.experimental.pallas.ops.tpu import ragged_paged_attention as ragged
     >>> q, pages = onp.ones((3, 2, 8)), onp.ones((4, 16, 2, 8))

@@ -63,9 +63,7 @@ def attention_reference(mask: Array, q: Array, k: Array, v: Array, segment_ids: 
       save_residuals: also return the logarithm of the sum of exponentials.
       custom_type: has no effect here; see `attention_reference_custom`.
       attn_logits_soft_cap: logits are cap tanh(logits / cap).
-
-    Returns:
-      float32[queries, dim]; with residuals a pair of it and a tuple of float32[queries].
+    Returns: float32[queries, dim]; with residuals a pair of it and a tuple of float32[queries].
 
     >>> from olympus.experimental.pallas.ops.tpu.splash_attention import (
     ...     splash_attention_kernel as splash)
@@ -166,9 +164,7 @@ def make_attention_reference(mask: Mask | BoolArray, is_mqa: bool, backward_impl
       backward_impl: "vanilla" differentiates the formula; "custom" and "custom_vanilla" have the
         cotangents of `attention_reference_custom`, of type "flash" and "vanilla".
       params: more arguments of the reference.
-
-    Returns:
-      A function of (q, k, v, segment_ids=None, sinks=None) with the options `mask_value`,
+    Returns: A function of (q, k, v, segment_ids=None, sinks=None) with the options `mask_value`,
       `save_residuals` and `attn_logits_soft_cap`; `sinks` are [heads].
 
     Raises:

@@ -190,12 +190,9 @@ def emit_pipeline_with_allocations(body: Callable[..., None], *, grid: Grid, in_
                                    ) -> tuple[Callable[..., None], Callable[..., PyTree]]:
     """A pipeline as `emit_pipeline` makes it, and a function that makes its buffers.
 
-    Args:
-      body, grid, in_specs, out_specs: as for `emit_pipeline`.
-
-    Returns:
-      The pipeline, and a function of the same references whose results, `BufferedRef`s, are types
-      for `pl.run_scoped`. Several runs of the pipeline take these: `allocations=`.
+    Args: body, grid, in_specs, out_specs: as for `emit_pipeline`.
+    Returns: The pipeline, and a function of the same references whose results, `BufferedRef`s, are
+      types for `pl.run_scoped`. Several runs of the pipeline take these: `allocations=`.
 
     >>> def double(x, o):
     ...     o[...] = x[...] * 2

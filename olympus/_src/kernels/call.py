@@ -130,9 +130,7 @@ def pallas_call(kernel: Callable[..., None], out_shape: PyTree, *,
       compiler_params: options of a backend's compiler; interpret mode ignores them.
       cost_estimate: a call's cost, which the program notes.
       metadata: strings that the program notes.
-
-    Returns:
-      A function of arrays that returns arrays like `out_shape`. It can be jitted, mapped and
+    Returns: A function of arrays that returns arrays like `out_shape`. It can be jitted, mapped and
       differentiated, in reverse mode too.
 
     A block that leaves its array is padded. Padding, scratch and outputs hold NaN or the least

@@ -24,8 +24,7 @@ Integer: TypeAlias = Any    # int or integer array, as the operand is
 def when(condition: bool | ArrayLike, /) -> Callable[[Callable[[], None]], None]:
     """Run the decorated function where a condition holds.
 
-    Args:
-      condition: a bool, or a boolean scalar array, for which both cases are traced.
+    Args: condition: a bool, or a boolean scalar array, for which both cases are traced.
 
     >>> def kernel(o):
     ...     @pl.when(pl.program_id(0) == 1)
@@ -55,9 +54,7 @@ def loop(lower: Integer, upper: Integer, *, init_carry: PyTree = None, step: Int
       init_carry: a pytree that the function takes behind the index and returns anew; None: it takes
         the index alone, and works on references.
       unroll: as for `lax.fori_loop`.
-
-    Returns:
-      A decorator, whose result is the last carry.
+    Returns: A decorator, whose result is the last carry.
 
     >>> ref = olympus.new_ref(onp.zeros(4))
     >>> @pl.loop(0, 4, step=2)
@@ -96,11 +93,8 @@ def _is_count(x: object) -> bool:
 def cdiv(a: Integer, b: Integer) -> Integer:
     """The quotient of two integers, rounded up.
 
-    Args:
-      a, b: ints, or integer arrays.
-
-    Returns:
-      An int, or an array.
+    Args: a, b: ints, or integer arrays.
+    Returns: An int, or an array.
 
     >>> from olympus.experimental import pallas as pl
     >>> pl.cdiv(10, 4), pl.cdiv(8, 4)
@@ -113,11 +107,8 @@ def cdiv(a: Integer, b: Integer) -> Integer:
 def align_to(a: Integer, alignment: Integer) -> Integer:
     """The least multiple of `alignment` that is at least `a`.
 
-    Args:
-      a, alignment: ints, or integer arrays.
-
-    Returns:
-      An int, or an array.
+    Args: a, alignment: ints, or integer arrays.
+    Returns: An int, or an array.
 
     >>> from olympus.experimental import pallas as pl
     >>> pl.align_to(10, 8), pl.align_to(16, 8)
@@ -130,11 +121,8 @@ def align_to(a: Integer, alignment: Integer) -> Integer:
 def next_power_of_2(x: int) -> int:
     """The least power of two that is at least `x`.
 
-    Args:
-      x: a positive int.
-
-    Returns:
-      An int. ValueError for a negative one.
+    Args: x: a positive int.
+    Returns: An int. ValueError for a negative one.
 
     >>> from olympus.experimental import pallas as pl
     >>> pl.next_power_of_2(5), pl.next_power_of_2(8)
@@ -150,8 +138,7 @@ def next_power_of_2(x: int) -> int:
 def strides_from_shape(shape: Sequence[int]) -> tuple[int, ...]:
     """The distance between neighbours along each axis of an array in row-major order, in elements.
 
-    Args:
-      shape: ints.
+    Args: shape: ints.
 
     >>> from olympus.experimental import pallas as pl
     >>> pl.strides_from_shape((2, 3, 4))

@@ -107,9 +107,7 @@ def kernel(body: PyTree = _NOT_GIVEN, out_type: PyTree = (), *, mesh: PyTree,
       mesh: a mesh of cores.
       scratch_types: types of references that the function gets for each core, a row or a dict.
       interpret, compiler_params, cost_estimate, debug, name, metadata: as for `core_map`.
-
-    Returns:
-      A function of arrays, and of references, which it may write; it returns arrays like
+    Returns: A function of arrays, and of references, which it may write; it returns arrays like
       `out_type`.
 
     >>> from types import SimpleNamespace

@@ -50,8 +50,7 @@ def debug_print(fmt: str, *args: ArrayLike) -> None:
 def debug_checks_enabled() -> bool:
     """Whether `debug_check` checks.
 
-    Returns:
-      The value of `olympus_pallas_enable_debug_checks`.
+    Returns: The value of `olympus_pallas_enable_debug_checks`.
 
     >>> from olympus.experimental import pallas as pl
     >>> pl.debug_checks_enabled()
@@ -91,9 +90,7 @@ def estimate_cost(fun: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree) -
       fun: a function of pytrees of arrays.
       *args, **kwargs: its arguments, or `ShapeDtypeStruct`s; keyword arguments without a dtype,
         options, are given as they are.
-
-    Returns:
-      A `CostEstimate`; its bytes count arguments and results.
+    Returns: A `CostEstimate`; its bytes count arguments and results.
 
     >>> x = olympus.ShapeDtypeStruct((8, 8), onp.float32)
     >>> pl.estimate_cost(onp.dot, x, x)
@@ -138,8 +135,7 @@ def lower_as_mlir(f: Callable[..., PyTree], *args: PyTree, dynamic_shapes: bool 
 def pallas_export_experimental(dynamic_shapes: bool) -> Iterator[None]:
     """A context in which kernels may be exported with symbolic sizes; nothing here depends on it.
 
-    Args:
-      dynamic_shapes: whether.
+    Args: dynamic_shapes: whether.
 
     >>> from olympus.experimental import pallas as pl
     >>> with pl.pallas_export_experimental(True):
@@ -175,9 +171,7 @@ def reciprocal(x: Array, *, approx: bool = False, full_range: bool = True) -> Ar
     Args:
       x: array of floats.
       approx, full_range: whether a device may be less exact; nothing here is.
-
-    Returns:
-      An array like `x`.
+    Returns: An array like `x`.
 
     >>> from olympus.experimental import pallas as pl
     >>> print(pl.reciprocal(onp.array([2., 4.])))
@@ -196,9 +190,7 @@ def dot(a: Array, b: Array, trans_a: bool = False, trans_b: bool = False,
       trans_a, trans_b: whether one is transposed first.
       allow_tf32: whether a GPU may round operands; not both this and `precision`.
       precision: as for `numpy.dot`.
-
-    Returns:
-      An array of two axes: float32 for floats, int32 for small integers.
+    Returns: An array of two axes: float32 for floats, int32 for small integers.
 
     >>> from olympus.experimental import pallas as pl
     >>> print(pl.dot(onp.ones((2, 3)), onp.ones((2, 3)), trans_b=True))

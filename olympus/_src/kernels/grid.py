@@ -116,11 +116,8 @@ def _entry(name: str, axis: int, part: int) -> PyTree:
 def program_id(axis: int) -> Array:
     """The index of the kernel's step along an axis of the grid.
 
-    Args:
-      axis: an axis of the grid.
-
-    Returns:
-      An int32 scalar, from 0 to `num_programs(axis) - 1`.
+    Args: axis: an axis of the grid.
+    Returns: An int32 scalar, from 0 to `num_programs(axis) - 1`.
 
     Raises ValueError outside of a kernel, and for an axis that the grid has not.
 
@@ -137,11 +134,8 @@ def program_id(axis: int) -> Array:
 def num_programs(axis: int) -> int | Array:
     """The size of the grid along an axis.
 
-    Args:
-      axis: an axis of the grid.
-
-    Returns:
-      An int; an int32 scalar if the grid's size is an array.
+    Args: axis: an axis of the grid.
+    Returns: An int; an int32 scalar if the grid's size is an array.
 
     Raises ValueError outside of a kernel, and for an axis that the grid has not.
 

@@ -128,9 +128,7 @@ def load(ref: Reference, idx: object = None, *, mask: ArrayLike | None = None,
       idx: an index; None is all.
       mask: bools that broadcast to the part.
       other: the result where the mask is false; unspecified if left out.
-
-    Returns:
-      An array of the part's shape.
+    Returns: An array of the part's shape.
 
     >>> import olympus, olympus.numpy as onp
     >>> from olympus._src.kernels.masked import load
@@ -155,9 +153,7 @@ def swap(ref: Reference, idx: object, val: ArrayLike, *, mask: ArrayLike | None 
       idx: an index; None is all.
       val: array or number that broadcasts to the part.
       mask: bools that broadcast to the part; None is all.
-
-    Returns:
-      An array of the part's shape.
+    Returns: An array of the part's shape.
 
     >>> import olympus, olympus.numpy as onp
     >>> from olympus._src.kernels.masked import swap
@@ -186,8 +182,7 @@ def swap(ref: Reference, idx: object, val: ArrayLike, *, mask: ArrayLike | None 
 def store(ref: Reference, idx: object, val: ArrayLike, *, mask: ArrayLike | None = None) -> None:
     """Write to a reference where a mask is true.
 
-    Args:
-      ref, idx, val, mask: as for `swap`.
+    Args: ref, idx, val, mask: as for `swap`.
 
     >>> import olympus, olympus.numpy as onp
     >>> from olympus._src.kernels.masked import store

@@ -15,9 +15,7 @@ class MemorySpace(Spaces, enum.Enum):
     Args:
       shape: the array's shape.
       dtype: its dtype, or a kind of semaphore.
-
-    Returns:
-      A `MemoryRef`, or a `SemaphoreRef`, in this memory.
+    Returns: A `MemoryRef`, or a `SemaphoreRef`, in this memory.
 
     >>> import olympus.numpy as onp
     >>> from olympus.experimental.pallas import mosaic_gpu as plgpu

@@ -32,9 +32,7 @@ def stochastic_round(x: ArrayLike, random_bits: ArrayLike, *, target_dtype: DTyp
       x: float32 array.
       random_bits: uint32 array with its shape; the upper 24 bits count.
       target_dtype: a float dtype of fewer bits.
-
-    Returns:
-      An array of the target dtype. Infinities, NaN and what overflows are as after `astype`.
+    Returns: An array of the target dtype. Infinities, NaN and what overflows are as after `astype`.
 
     >>> x = onp.full(1000, 1.001, onp.float32)
     >>> bits = olympus.random.bits(olympus.random.key(0), (1000,), onp.uint32)
@@ -83,9 +81,7 @@ def pack_elementwise(xs: Sequence[ArrayLike], *, packed_dtype: DTypeLike) -> Arr
       xs: as many arrays of one shape and dtype as narrower numbers fit into theirs. The first is
         in the lowest bits. Upper bits of integers are cut off.
       packed_dtype: bfloat16 for float32, or an integer dtype of fewer bits for integers.
-
-    Returns:
-      An array of unsigned integers.
+    Returns: An array of unsigned integers.
 
     >>> from olympus.experimental.pallas import tpu as pltpu
     >>> low, high = onp.array([1, -1], onp.int16), onp.array([2, 3], onp.int16)
@@ -123,9 +119,7 @@ def unpack_elementwise(x: ArrayLike, *, index: int, packed_dtype: DTypeLike,
       index: which of the packed arrays, from 0.
       packed_dtype: the dtype of the packed numbers.
       unpacked_dtype: the dtype of the result, with as many bits as those of x.
-
-    Returns:
-      An array like x.
+    Returns: An array like x.
 
     >>> from olympus.experimental.pallas import tpu as pltpu
     >>> words = onp.array([513, 1023], onp.uint16)

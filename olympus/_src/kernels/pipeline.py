@@ -129,11 +129,9 @@ def emit_pipeline(body: Callable[..., None], *, grid: Grid, in_specs: PyTree = (
       core_axis, core_axis_name: axes of the kernel's grid, or of a mesh of cores, over which a TPU
         spreads the steps; here the first core runs all.
       tiling, dimension_semantics, trace_scopes, no_pipelining: have no effect in interpret mode.
-
-    Returns:
-      A function of references, inputs first, with the keywords `scratches`: references that the
-      body gets behind the blocks; `allocations`: a `BufferedRef` for each reference, which has its
-      blocks; `body_prologue`: a function that is called before the body.
+    Returns: A function of references, inputs first, with the keywords `scratches`: references that
+      the body gets behind the blocks; `allocations`: a `BufferedRef` for each reference, which has
+      its blocks; `body_prologue`: a function that is called before the body.
 
     >>> def double(x, o):
     ...     o[...] = x[...] * 2

@@ -40,9 +40,8 @@ def _next(name: str) -> Array:
 def prng_seed(*seeds: ArrayLike) -> None:
     """Seed the random numbers of a kernel, from here on.
 
-    Args:
-      *seeds: integer scalars, all of which count. The place in the grid as one of them gives each
-        step numbers of its own.
+    Args: *seeds: integer scalars, all of which count. The place in the grid as one of them gives
+        each step numbers of its own.
 
     Raises ValueError outside of a kernel. Without a seed, a call of a kernel begins with one state.
 
@@ -72,8 +71,7 @@ def prng_seed(*seeds: ArrayLike) -> None:
 def prng_random_bits(shape: Sequence[int]) -> Array:
     """Random bits of a kernel, as integers.
 
-    Args:
-      shape: ints.
+    Args: shape: ints.
 
     >>> def heads(o):
     ...     o[...] = (pltpu.prng_random_bits((1000,)) < 0).sum()
@@ -159,11 +157,8 @@ def stateful_bernoulli(p: ArrayLike = 0.5, shape: Sequence[int] | None = None) -
 def to_pallas_key(key: ArrayLike) -> Array:
     """Keys of any generator as keys for kernels: of threefry, made by their bits.
 
-    Args:
-      key: a key, or an array of keys.
-
-    Returns:
-      Typed keys. In a kernel functions of `olympus.random` take them; pass them with
+    Args: key: a key, or an array of keys.
+    Returns: Typed keys. In a kernel functions of `olympus.random` take them; pass them with
       `BlockSpec(memory_space=pltpu.SMEM)`.
 
     >>> def kernel(key, o):
@@ -201,9 +196,7 @@ def sample_block(sampler_fn: Callable[..., Array], global_key: ArrayLike,
       total_size: the array's shape.
       block_index: the block's place, counted in blocks; None is the place in the kernel's grid.
       **kwargs: for the sampler.
-
-    Returns:
-      An array of shape `block_size`.
+    Returns: An array of shape `block_size`.
 
     >>> draw = lambda block, index: pltpu.sample_block(
     ...     olympus.random.uniform, olympus.random.key(0), block, (2, 2), (4, 8), index)

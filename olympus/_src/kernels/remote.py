@@ -36,8 +36,7 @@ def mesh_axes() -> list[Hashable]:
 def number_of(name: str, device_id: PyTree, logical: bool) -> Array:
     """The number of a device, row-major in the mesh.
 
-    Args:
-      device_id: one number if `logical`; else an index for each axis of the mesh, as one int, a
+    Args: device_id: one number if `logical`; else an index for each axis of the mesh, as one int, a
         row, or a dict from names to indices, where others are this device's own.
     """
     axes = mesh_axes()

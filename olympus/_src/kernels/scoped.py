@@ -39,9 +39,7 @@ def run_scoped(f: Callable[..., R], *types: PyTree, collective_axes: Hashable = 
       f: a function of references, in the structure of the types.
       *types, **kw_types: pytrees of `MemoryRef`s.
       collective_axes: axes of a mesh whose cores share the references; here there is one core.
-
-    Returns:
-      The result of `f`.
+    Returns: The result of `f`.
 
     >>> def kernel(x, o):
     ...     def sum_of_squares(acc):
@@ -65,8 +63,7 @@ def with_scoped(*types: PyTree, collective_axes: Hashable = (), **kw_types: PyTr
                 ) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """A decorator: the function gets references that are made for each call, behind its arguments.
 
-    Args:
-      *types, collective_axes, **kw_types: as for `run_scoped`.
+    Args: *types, collective_axes, **kw_types: as for `run_scoped`.
 
     >>> from olympus.experimental import pallas as pl
     >>> @pl.with_scoped(pl.ANY((2,), onp.int32))
@@ -91,8 +88,7 @@ def with_scoped(*types: PyTree, collective_axes: Hashable = (), **kw_types: PyTr
 def get_global(what: PyTree) -> Reference:
     """A reference that all calls of a kernel share; in interpret mode it is made anew.
 
-    Args:
-      what: a `MemoryRef`.
+    Args: what: a `MemoryRef`.
 
     >>> from olympus.experimental import pallas as pl
     >>> pl.get_global(pl.ANY((2,), onp.int32)).shape
@@ -136,8 +132,7 @@ def empty(shape: Sequence[int], dtype: DTypeLike, *, out_sharding: ShardingLike 
 def empty_like(x: PyTree) -> PyTree:
     """Arrays like a pytree's, whose elements are not given.
 
-    Args:
-      x: a pytree of arrays, `ShapeDtypeStruct`s or `MemoryRef`s.
+    Args: x: a pytree of arrays, `ShapeDtypeStruct`s or `MemoryRef`s.
 
     >>> from olympus.experimental import pallas as pl
     >>> print(pl.empty_like(onp.zeros(2)))
@@ -150,8 +145,7 @@ def empty_like(x: PyTree) -> PyTree:
 def empty_ref_like(x: PyTree) -> Reference:
     """A reference like a type, whose content is not given.
 
-    Args:
-      x: a `MemoryRef` or `ShapeDtypeStruct`.
+    Args: x: a `MemoryRef` or `ShapeDtypeStruct`.
 
     >>> print(pl.empty_ref_like(olympus.ShapeDtypeStruct((2,), onp.float32))[...])
     [nan nan]
@@ -181,9 +175,7 @@ def select_ref(idx: Array, *refs: Reference) -> Reference:
     Args:
       idx: an integer scalar.
       *refs: at least two references.
-
-    Returns:
-      A reference with a copy of the chosen one's content; writes to it reach none of them.
+    Returns: A reference with a copy of the chosen one's content; writes to it reach none of them.
 
     >>> a, b = olympus.new_ref(onp.zeros(2)), olympus.new_ref(onp.ones(2))
     >>> print(pl.select_ref(onp.int32(1), a, b)[...])

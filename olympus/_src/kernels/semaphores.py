@@ -76,11 +76,8 @@ def check_last_content(name: str, x: PyTree, content: Array) -> None:
 def semaphore_read(sem_or_view: Reference) -> Array:
     """The count of a semaphore.
 
-    Args:
-      sem_or_view: a reference to a semaphore, or a part of one.
-
-    Returns:
-      An int32 scalar.
+    Args: sem_or_view: a reference to a semaphore, or a part of one.
+    Returns: An int32 scalar.
 
     >>> from olympus.experimental import pallas as pl
     >>> @pl.with_scoped(pl.ANY((), pl.semaphore))
@@ -157,8 +154,7 @@ def semaphore_wait(sem_or_view: Reference, value: ArrayLike = 1, *, decrement: b
 def delay(nanos: ArrayLike) -> None:
     """Wait for some time; in interpret mode nothing waits.
 
-    Args:
-      nanos: nanoseconds.
+    Args: nanos: nanoseconds.
 
     >>> from olympus.experimental import pallas as pl
     >>> pl.delay(100)
@@ -239,9 +235,7 @@ def make_async_copy(src_ref: Reference, dst_ref: Reference, sem: Reference) -> A
     Args:
       src_ref, dst_ref: references, or parts, of one shape and dtype.
       sem: a reference to a semaphore of kind `DMA`.
-
-    Returns:
-      An `AsyncCopy`, with `start()` and `wait()`.
+    Returns: An `AsyncCopy`, with `start()` and `wait()`.
 
     >>> def kernel(x, o, sem):
     ...     copy = pltpu.make_async_copy(x.at[1:], o, sem)
@@ -270,9 +264,7 @@ def make_async_remote_copy(src_ref: Reference, dst_ref: Reference, send_sem: Ref
       recv_sem: a semaphore of the other device, which counts those that arrived there.
       device_id: the other device: an index for each axis of the mesh, or a dict of indices by name.
       device_id_type: `LOGICAL` if device_id is one number, row-major in the mesh.
-
-    Returns:
-      An `AsyncCopy`, with `start()`, `wait()`, `wait_send()` and `wait_recv()`.
+    Returns: An `AsyncCopy`, with `start()`, `wait()`, `wait_send()` and `wait_recv()`.
 
     >>> def to_the_right(x, o, sent, received):
     ...     there = (lax.axis_index("x") + 1) % lax.axis_size("x")
@@ -294,12 +286,9 @@ def async_remote_copy(src_ref: Reference, dst_ref: Reference, send_sem: Referenc
                       device_id_type: DeviceIdType = DeviceIdType.MESH) -> AsyncCopy:
     """Start a copy to a reference of another device.
 
-    Args:
-      src_ref, dst_ref, send_sem, recv_sem, device_id, device_id_type: as for
+    Args: src_ref, dst_ref, send_sem, recv_sem, device_id, device_id_type: as for
         `make_async_remote_copy`.
-
-    Returns:
-      The copy, with `wait()`.
+    Returns: The copy, with `wait()`.
 
     >>> from olympus.experimental.pallas import tpu as pltpu
     >>> pltpu.async_remote_copy.__name__

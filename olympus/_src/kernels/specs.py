@@ -58,9 +58,7 @@ class MemorySpace(Spaces, enum.Enum):
     Args:
       shape: the array's shape.
       dtype: its dtype, or a kind of semaphore.
-
-    Returns:
-      A `MemoryRef`, or a `SemaphoreRef`, in this memory.
+    Returns: A `MemoryRef`, or a `SemaphoreRef`, in this memory.
 
     >>> from olympus.experimental import pallas as pl
     >>> pl.ANY((8, 128), onp.float32).shape

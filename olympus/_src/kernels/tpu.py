@@ -29,9 +29,7 @@ class MemorySpace(Spaces, enum.Enum):
     Args:
       shape: the array's shape.
       dtype: its dtype, or a kind of semaphore.
-
-    Returns:
-      A `MemoryRef`, or a `SemaphoreRef`, in this memory.
+    Returns: A `MemoryRef`, or a `SemaphoreRef`, in this memory.
 
     >>> from olympus.experimental.pallas import tpu as pltpu
     >>> pltpu.VMEM((8, 128), onp.float32).shape
@@ -192,8 +190,7 @@ class InterpretParams:
 def force_tpu_interpret_mode(params: InterpretParams | None = None) -> Iterator[None]:
     """A context in which all kernels are interpreted.
 
-    Args:
-      params: as for `interpret=`.
+    Args: params: as for `interpret=`.
 
     >>> def one(o):
     ...     o[...] = 1.
@@ -208,8 +205,7 @@ def force_tpu_interpret_mode(params: InterpretParams | None = None) -> Iterator[
 def set_tpu_interpret_mode(params: object = None) -> None:
     """Interpret all kernels from now on, by the option `olympus_pallas_interpret`.
 
-    Args:
-      params: an `InterpretParams`; None is True.
+    Args: params: an `InterpretParams`; None is True.
 
     >>> pltpu.set_tpu_interpret_mode()
     >>> olympus.config.update("olympus_pallas_interpret", False)
@@ -279,9 +275,7 @@ def async_copy(src_ref: Reference, dst_ref: Reference, sem: Reference, *, priori
       src_ref, dst_ref: references, or parts, with one shape and dtype.
       sem: a reference to a semaphore of kind `DMA`.
       priority: which of several copies comes first.
-
-    Returns:
-      The copy, with `wait()`.
+    Returns: The copy, with `wait()`.
 
     >>> @pl.with_scoped(pltpu.VMEM((2,), onp.float32), pltpu.SemaphoreType.DMA)
     ... def copied(x, to, sem):
@@ -299,8 +293,7 @@ def async_copy(src_ref: Reference, dst_ref: Reference, sem: Reference, *, priori
 def sync_copy(src_ref: Reference, dst_ref: Reference) -> None:
     """Copy from one reference to another.
 
-    Args:
-      src_ref, dst_ref: references, or parts, with one shape and dtype.
+    Args: src_ref, dst_ref: references, or parts, with one shape and dtype.
 
     >>> x, y = olympus.new_ref(onp.ones(2)), olympus.new_ref(onp.zeros(2))
     >>> pltpu.sync_copy(x, y)
@@ -349,9 +342,7 @@ def roll(x: Array, shift: ArrayLike, axis: int) -> Array:
       x: array.
       shift: by how many places, which may be traced.
       axis: an int.
-
-    Returns:
-      An array like `x`.
+    Returns: An array like `x`.
 
     >>> from olympus.experimental.pallas import tpu as pltpu
     >>> print(pltpu.roll(onp.arange(4), 1, 0))
@@ -363,8 +354,7 @@ def roll(x: Array, shift: ArrayLike, axis: int) -> Array:
 def touch(ref: PyTree) -> None:
     """Keep a reference alive up to here, for compilers.
 
-    Args:
-      ref: a reference.
+    Args: ref: a reference.
 
     >>> pltpu.touch(olympus.new_ref(1))
     """
@@ -373,8 +363,7 @@ def touch(ref: PyTree) -> None:
 def run_on_first_core(core_axis_name: str) -> Callable[[Callable[[], None]], None]:
     """Decorator: run a function at once, on the first core of an axis of the mesh only.
 
-    Args:
-      core_axis_name: the name of the axis.
+    Args: core_axis_name: the name of the axis.
 
     >>> def f(x, o):
     ...     @pltpu.run_on_first_core("core")
@@ -401,11 +390,8 @@ def dma_semaphore() -> SemaphoreRef:
 def bitcast(x: Array, ty: DTypeLike) -> Array:
     """The bits of an array as another dtype; narrower and wider ones change the rows (axis -2).
 
-    Args:
-      ty: a dtype.
-
-    Returns:
-      An array of dtype `ty` with the bits of x.
+    Args: ty: a dtype.
+    Returns: An array of dtype `ty` with the bits of x.
 
     >>> from olympus.experimental.pallas import tpu as pltpu
     >>> pltpu.bitcast(onp.ones((8, 4), onp.int32), onp.int16).shape
@@ -428,11 +414,8 @@ def bitcast(x: Array, ty: DTypeLike) -> Array:
 def with_memory_space_constraint(x: Array, memory_space: object) -> Array:
     """An array that the compiler keeps in a memory space; in interpret mode the array itself.
 
-    Args:
-      memory_space: a member of `MemorySpace`.
-
-    Returns:
-      x.
+    Args: memory_space: a member of `MemorySpace`.
+    Returns: x.
 
     >>> from olympus.experimental.pallas import tpu as pltpu
     >>> print(pltpu.with_memory_space_constraint(onp.ones(2), pltpu.VMEM))

@@ -47,9 +47,7 @@ def load(ref: Reference, *, mask: ArrayLike | None = None, other: ArrayLike | No
       mask: bools that broadcast to the part.
       other: the result where the mask is false; unspecified if left out.
       cache_modifier, eviction_policy, volatile: have no effect in interpret mode.
-
-    Returns:
-      An array of the part's shape.
+    Returns: An array of the part's shape.
 
     >>> ref = olympus.new_ref(onp.arange(3))
     >>> print(plgpu.load(ref, mask=onp.array([True, False, True]), other=-1))
@@ -63,8 +61,7 @@ def store(ref: Reference, val: ArrayLike, *, mask: ArrayLike | None = None,
           eviction_policy: str | None = None) -> None:
     """Write to a reference where a mask is true.
 
-    Args:
-      eviction_policy: has no effect in interpret mode.
+    Args: eviction_policy: has no effect in interpret mode.
 
     >>> ref = olympus.new_ref(onp.arange(3))
     >>> plgpu.store(ref, 9, mask=onp.array([True, False, True]))
@@ -141,8 +138,7 @@ atomic_xchg = _atomic("atomic_xchg", lambda old, new: new, "a value", "[1 1 1]")
 def atomic_cas(ref: Reference, cmp: ArrayLike, val: ArrayLike) -> Array:
     """Write a value where a reference equals another, and return the old content.
 
-    Args:
-      cmp: the value to compare with.
+    Args: cmp: the value to compare with.
 
     >>> ref = olympus.new_ref(onp.array(1))
     >>> print(plgpu.atomic_cas(ref, 1, 7), ref[...])
@@ -156,8 +152,7 @@ def atomic_cas(ref: Reference, cmp: ArrayLike, val: ArrayLike) -> Array:
 def approx_tanh(x: Array) -> Array:
     """The hyperbolic tangent, which a GPU rounds more coarsely.
 
-    Returns:
-      An array like x.
+    Returns: An array like x.
 
     >>> from olympus.experimental.pallas import triton as plgpu
     >>> float(plgpu.approx_tanh(onp.array(0.)))
@@ -177,8 +172,7 @@ def debug_barrier() -> None:
 def max_contiguous(x: Array, values: int | Sequence[int]) -> Array:
     """Promise the compiler that runs of indices follow one another; the result is x.
 
-    Args:
-      values: how many indices follow one another, one number for each axis.
+    Args: values: how many indices follow one another, one number for each axis.
 
     >>> from olympus.experimental.pallas import triton as plgpu
     >>> print(plgpu.max_contiguous(onp.arange(2), 2))

@@ -76,16 +76,16 @@ class ApproxTopK(Primitive):
         def best(x: ArrayLike) -> Sequence[Array]:
             if is_max_k:
                 return top_k(x, size, axis=reduction_dimension)
-            places = broadcasted_iota(INT32, typeof(x).shape, reduction_dimension)
+            indices = broadcasted_iota(INT32, typeof(x).shape, reduction_dimension)
             return [slice_in_dim(y, 0, size, 1, reduction_dimension)
-                    for y in sort((x, places), reduction_dimension)]
+                    for y in sort((x, indices), reduction_dimension)]
         return b.inline(best, x)
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, reduction_dimension: int,
             **params: Hashable) -> tuple[Sequence[Array], Sequence[Tangent]]:
-        values, places = self.bind(*primals, reduction_dimension=reduction_dimension, **params)
-        return [values, places], [take_along(tangents[0], places, reduction_dimension),
-                                  Zero(typeof(places).to_tangent_aval())]
+        values, indices = self.bind(*primals, reduction_dimension=reduction_dimension, **params)
+        return [values, indices], [take_along(tangents[0], indices, reduction_dimension),
+                                   Zero(typeof(indices).to_tangent_aval())]
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int], *,
              reduction_dimension: int, **params: Hashable) -> tuple[list[Array], list[int | None]]:

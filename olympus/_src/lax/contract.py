@@ -248,7 +248,7 @@ def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDimensionN
       precision: see `Precision`; a value, a pair, a name, or a dot algorithm.
       preferred_element_type: dtype of the sums and of the result; None is the operands'.
       out_sharding: where the result is; see `with_sharding_constraint`.
-    Returns: Axes: batch, then the remaining ones of lhs, then of rhs.
+    Returns: Axes: batch, then the remaining axes of lhs, then those of rhs.
 
     >>> a, b = onp.arange(4.).reshape(2, 2), onp.array([[1., 0.], [1., 1.]])
     >>> print(lax.dot_general(a, b, (((1,), (0,)), ((), ()))))

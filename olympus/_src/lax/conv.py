@@ -109,7 +109,7 @@ class ConvGeneralDilated(Primitive):
     contracts = True
 
     def work(self, ins: Shapes, outs: Shapes, params: Params) -> float:
-        # All axes of the kernel but the one of output features are summed over.
+        # All axes of the kernel but the output features are summed over.
         features = ins[1][params["dimension_numbers"].rhs_spec[0]]
         return 0.5 * prod(outs[0]) * prod(ins[1]) / max(features, 1)
 

@@ -120,9 +120,9 @@ def conv_general_dilated_patches(lhs: ArrayLike, filter_shape: Sequence[int],
     Args:
       lhs: image, rank n+2, with c features.
       filter_shape: the kernel's n spatial sizes.
-      window_strides, padding, lhs_dilation, rhs_dilation, precision, preferred_element_type: as of
+      window_strides, padding, lhs_dilation, rhs_dilation, precision, preferred_element_type: as for
         `conv_general_dilated`.
-      dimension_numbers: as of `conv_general_dilated`; the kernel's is not used.
+      dimension_numbers: as for `conv_general_dilated`; the kernel's is not used.
     Returns: An image with c * prod(filter_shape) features: per feature the places of the kernel,
       the last spatial axis fastest.
 
@@ -136,12 +136,12 @@ def conv_general_dilated_patches(lhs: ArrayLike, filter_shape: Sequence[int],
         raise TypeError(f"conv_general_dilated_patches: lhs {x}, filter_shape {window} given; one "
                         "size per spatial axis is required.")
     spec = conv_dimension_numbers(x.shape, x.shape, dimension_numbers)
-    features, places = x.shape[spec.lhs_spec[1]], prod(window)
+    features, window_size = x.shape[spec.lhs_spec[1]], prod(window)
     # One kernel per feature and place, which is 1 at that place.
-    one = convert_element_type(eq(*[broadcasted_iota("int32", (places, places), d)
+    one = convert_element_type(eq(*[broadcasted_iota("int32", (window_size, window_size), d)
                                     for d in (0, 1)]), x.dtype)
-    kernel = reshape(broadcast_in_dim(one, (features, places, places), (1, 2)),
-                     (features * places, 1, *window))
+    kernel = reshape(broadcast_in_dim(one, (features, window_size, window_size), (1, 2)),
+                     (features * window_size, 1, *window))
     return conv_general_dilated(
         lhs, kernel, window_strides, padding, lhs_dilation, rhs_dilation,
         spec._replace(rhs_spec=tuple(range(x.ndim))), maximum(features, 1), precision=precision,
@@ -162,7 +162,7 @@ def conv_general_dilated_local(lhs: ArrayLike, rhs: ArrayLike, window_strides: S
       rhs: kernels, rank n+2: input axis of size c * prod(filter_shape), ordered as the features of
         `conv_general_dilated_patches`; spatial axes of the result's sizes.
       filter_shape: the kernels' n spatial sizes.
-      window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, precision: as of
+      window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, precision: as for
         `conv_general_dilated`.
     Returns: An array of the shape that `conv_general_dilated` with kernels of `filter_shape` has.
 

@@ -182,13 +182,13 @@ def _by_shifts(x: ArrayLike, *, new_dtype: DTypeLike) -> Array:
     width = dtypes.itemsize_bits(narrow)
     count = dtypes.itemsize_bits(wide) // width
     shape = (*aval.shape, count) if wide == old else aval.shape
-    places = broadcast_in_dim(np.array([width * k for k in range(count)], wide), shape,
+    shifts = broadcast_in_dim(np.array([width * k for k in range(count)], wide), shape,
                               (len(shape) - 1,))
     if wide == old:
-        x = shift_right_logical(broadcast_in_dim(x, shape, range(aval.ndim)), places)
+        x = shift_right_logical(broadcast_in_dim(x, shape, range(aval.ndim)), shifts)
         x = convert_element_type(x, new)
     else:
-        x = reduce_sum(shift_left(convert_element_type(x, new), places), (len(shape) - 1,))
+        x = reduce_sum(shift_left(convert_element_type(x, new), shifts), (len(shape) - 1,))
     return bitcast_convert_type_p.bind(x, new_dtype=new_dtype)
 
 

@@ -602,7 +602,7 @@ def emit_scatter(b: Builder, xs: Sequence[IrValue], indices: IrValue, updates: S
       xs, indices, updates: MLIR values.
       avals: of an operand, the indices and an update.
       combine: (old..., new...) -> MLIR values, on rank-0 values.
-      dn, indices_are_sorted, unique_indices, mode: as of `scatter`.
+      dn, indices_are_sorted, unique_indices, mode: as for `scatter`.
     """
     operand, index, update = avals
     if dtypes.iinfo(index.dtype).max < largest(operand.shape):
@@ -889,5 +889,5 @@ def scatter_max(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
 
 complete_docstrings(globals(), {
     "scatter_indices": "integers, shape [batch..., k]: each vector along the last axis is a place.",
-    "dimension_numbers, indices_are_sorted, unique_indices, mode": "as of `scatter`.",
+    "dimension_numbers, indices_are_sorted, unique_indices, mode": "as for `scatter`.",
 }, returns="An array of the operand's shape and dtype.")

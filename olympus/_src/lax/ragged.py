@@ -481,7 +481,7 @@ def ragged_dot_general(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike,
       lhs, rhs: arrays.
       group_sizes: integers, shape [g], or [axes of lhs before the ragged one..., g].
       ragged_dot_dimension_numbers: which axis is which.
-      precision, preferred_element_type, out_sharding: as of `dot_general`.
+      precision, preferred_element_type, out_sharding: as for `dot_general`.
       group_offset: integer, of shape () or (1,): rhs has only the groups from there on, as many
         as its group axis has entries; rows of other groups give 0. Only where the axis is free.
     Returns: An array of the shape above, of the operands' dtype or of `preferred_element_type`.
@@ -542,14 +542,14 @@ def ragged_dot(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike,
     """Rows of a matrix, each multiplied with the matrix of its group.
 
     Shapes: lhs [m, k], rhs [g, k, n], group_sizes [g] -> [m, n]: the first group_sizes[0] rows are
-    multiplied with rhs[0], and so on; rows after the last group give 0. Options and errors as of
+    multiplied with rhs[0], and so on; rows after the last group give 0. Options and errors as for
     `ragged_dot_general`.
 
     Args:
       lhs: [m, k] numbers, rows of one group next to each other.
       rhs: [g, k, n] numbers, a matrix per group.
       group_sizes: [g] integers, whose sum is at most m.
-      precision, preferred_element_type, group_offset, out_sharding: as of `ragged_dot_general`.
+      precision, preferred_element_type, group_offset, out_sharding: as for `ragged_dot_general`.
     Returns: [m, n] of the operands' dtype, or of `preferred_element_type`.
 
     >>> matrices = onp.stack([onp.eye(2), 10 * onp.eye(2)])

@@ -90,7 +90,7 @@ class RngBitGenerator(Primitive):
         (aval,), outs = b.avals_in, b.avals_out
         name = algorithm.name.removeprefix("RNG_")
         attributes = {"rng_algorithm": b.attr(f"#stablehlo<rng_algorithm {name}>")}
-        # Narrow bits are the low ones of 32: XLA's own narrow ones differ between platforms.
+        # Narrow bits are the low bits of 32: XLA's own narrow bits differ between platforms.
         made = make_aval(shape, U64 if dtype == U64 else U32)
 
         def emit(rows: Sequence[IrValue]) -> Sequence[IrValue]:

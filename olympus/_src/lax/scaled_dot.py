@@ -62,9 +62,9 @@ def scaled_dot(lhs: ArrayLike, rhs: ArrayLike, *, lhs_scale: ArrayLike | None = 
       lhs, rhs: arrays, usually of an 8-bit floating dtype.
       lhs_scale, rhs_scale: scales, usually float8_e8m0fnu: shaped like the operand but on
         contracting axes, where a divisor of its size is the number of blocks. None is 1.
-      dimension_numbers: as of `dot_general`; None is products of matrices with leading batch axes.
+      dimension_numbers: as for `dot_general`; None is products of matrices with leading batch axes.
       preferred_element_type: dtype of the result; None is bfloat16.
-    Returns: An array shaped as of `dot_general`.
+    Returns: An array shaped as for `dot_general`.
 
     Raises TypeError where shapes do not fit.
 

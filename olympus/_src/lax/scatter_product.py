@@ -121,7 +121,7 @@ def scatter_mul(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
       operand: numbers; the array is not changed.
       scatter_indices: integers, shape [batch..., k]: each vector along the last axis is a place.
       updates: the factors, of the operand's dtype.
-      dimension_numbers, indices_are_sorted, unique_indices, mode: as of `scatter`.
+      dimension_numbers, indices_are_sorted, unique_indices, mode: as for `scatter`.
     Returns: An array of the operand's shape and dtype.
 
     >>> points = lax.ScatterDimensionNumbers((), (0,), (0,))

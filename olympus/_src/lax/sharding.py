@@ -133,8 +133,8 @@ parts_constraint_p = PartsConstraint("parts_constraint")
 class Deal(ShardingConstraint):
     """params: sharding, over the devices of the operand in another order.
 
-    The result has its parts in the order of the operand's devices, which no mesh names: whoever
-    binds it puts them together anew. So it is evaluated only, never recorded.
+    The result has its parts in the order of the operand's devices, which no mesh names: the
+    caller of `bind` puts them together anew. So it is evaluated only, never recorded.
     """
 
     jvp: Any = None
@@ -248,9 +248,9 @@ def with_sharding_constraint(x: T, shardings: PyTree) -> T:
     Returns: A pytree like `x`.
 
     The program runs on the devices that its constraints name, arguments that are committed
-    elsewhere are refused. Derivatives are spread as the values are; under `vmap` the mapped axis is
-    left to XLA, or cut along `spmd_axis_name`. Over a mesh of explicit axes, whose types say it, it
-    asserts that the value is so (AssertionError; `reshard` changes it). TypeError for anything but
+    elsewhere are refused. Derivatives are sharded as the values are; under `vmap` the mapped axis
+    is left to XLA, or sharded along `spmd_axis_name`. Over a mesh of explicit axes types have the
+    sharding, and this asserts it (AssertionError; `reshard` changes it). TypeError for anything but
     a sharding, ValueError where an array's shape does not fit, or for a specification without a
     mesh.
 

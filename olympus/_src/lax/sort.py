@@ -199,7 +199,7 @@ def _by_words(*xs: ArrayLike, dimension: int, num_keys: int) -> Sequence[Array]:
     below = bit_length(shape[dimension])
     order: Any = None
     keys = [key for x in xs[:num_keys] for key in _unsigned_keys(x)]
-    # Narrow keys leave room in words of half the size, of which a vector holds twice as many.
+    # Narrow keys leave room in words of half the size; a vector holds twice as many.
     size = UINT32 if sum(bits for _, bits in keys) + below <= 32 else UINT64
     places = in_dtype(broadcasted_iota(UINT32, shape, dimension), size)
     for word in _words(keys, _WORD - below):
@@ -369,7 +369,7 @@ def rank_of(x: Array) -> Array:
     return select(ne(x, x), full_like(rank, rest), rank)
 
 
-# Of given ranks ----------------------------------------------------------------------------------
+# Given ranks -------------------------------------------------------------------------------------
 
 class Ranked(Primitive):
     """Elements of x[..., n] by ranks[..., k] in 0 … n-1, and of the next rank (or the last one)."""

@@ -69,14 +69,14 @@ def pmap(fun: Callable[P, R], axis_name: Hashable | None = None, *,
     Args:
       fun: a function of pytrees of arrays.
       axis_name: what collectives (`lax.psum`) inside the function call the axis.
-      in_axes: per positional argument the axis to map over, as of `vmap`: an int, None for an
+      in_axes: per positional argument the axis to map over, as for `vmap`: an int, None for an
         argument that all devices get whole, or a pytree of those. Keyword arguments are mapped
         along axis 0.
       out_axes: where the mapped axis is in the results: likewise, counted from the front; None for
         a result that is the same on all devices: the first device's is taken.
       static_broadcasted_argnums: positions of arguments that are Python values of the program:
         hashable, passed positionally; one compilation for each value.
-      devices: those to run on, in the order of the examples. Default: the first ones of `backend`.
+      devices: where the examples run, in their order. Default: the first devices of `backend`.
       backend: a platform's name. Default: the default backend.
       axis_size: how many examples there are; needed only where no argument is mapped.
       donate_argnums: positions of arguments whose buffers the program may reuse; the call deletes

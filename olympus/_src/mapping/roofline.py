@@ -226,7 +226,7 @@ def roofline_and_grad(f: Callable[..., PyTree], mesh: Mesh | AbstractMesh | None
                       ) -> Callable[..., tuple[PyTree, RooflineResult, RooflineResult]]:
     """The demands of a function on a machine, alone and with its pullback.
 
-    Args: f, mesh, in_specs, out_specs, pin_lhs_in_vmem, pin_rhs_in_vmem, print_olympuspr: as of
+    Args: f, mesh, in_specs, out_specs, pin_lhs_in_vmem, pin_rhs_in_vmem, print_olympuspr: as for
         `roofline`.
     Returns: A function of the same arguments that returns the structs of the result and two
       `RooflineResult`s.

@@ -207,7 +207,7 @@ def variance_scaling(scale: float | Array, mode: str, distribution: str,
 
     Args:
       scale: the factor.
-      mode: what n is: "fan_in", "fan_out", "fan_avg" or "fan_geo_avg".
+      mode: the count that n stands for: "fan_in", "fan_out", "fan_avg" or "fan_geo_avg".
       distribution: "normal", "uniform", or "truncated_normal" (cut off at two standard deviations).
       in_axis, out_axis, batch_axis: axis or axes of inputs, outputs and independent weights; all
         others are a receptive field, which counts in inputs and outputs.

@@ -69,7 +69,7 @@ def init_lstm_weight(rng: ArrayLike, input_size: int, hidden_size: int, num_laye
 
     Args:
       rng: a key.
-      input_size, hidden_size, num_layers, bidirectional: as of `get_num_params_in_lstm`.
+      input_size, hidden_size, num_layers, bidirectional: as for `get_num_params_in_lstm`.
     Returns: A vector.
 
     >>> rnn.init_lstm_weight(olympus.random.key(0), 3, 4, 1, False).shape
@@ -98,7 +98,7 @@ def unpack_lstm_weights(weights: ArrayLike, input_size: int, hidden_size: int, n
 
     Args:
       weights: the vector.
-      input_size, hidden_size, num_layers, bidirectional: as of `get_num_params_in_lstm`.
+      input_size, hidden_size, num_layers, bidirectional: as for `get_num_params_in_lstm`.
     Returns: (W_ih, W_hh, b_ih, b_hh): of each a dict by the number of layer and direction.
 
     >>> W_ih, *_ = rnn.unpack_lstm_weights(onp.zeros(736), 3, 4, 2, True)
@@ -119,7 +119,7 @@ def swap_lstm_gates(weights: ArrayLike, input_size: int, hidden_size: int, num_l
 
     Args:
       weights: the vector.
-      input_size, hidden_size, num_layers, bidirectional: as of `get_num_params_in_lstm`.
+      input_size, hidden_size, num_layers, bidirectional: as for `get_num_params_in_lstm`.
 
     >>> print(rnn.swap_lstm_gates(onp.arange(16.), 1, 1, 1, False))
     [ 0.  1.  3.  2.  4.  5.  7.  6.  8.  9. 11. 10. 12. 13. 15. 14.]
@@ -186,10 +186,10 @@ def lstm_ref(x: ArrayLike, h_0: ArrayLike, c_0: ArrayLike, W_ih: dict[int, Array
     """`lstm` of weights that are taken apart.
 
     Args:
-      x, h_0, c_0, seq_lengths, input_size, hidden_size, num_layers, dropout, bidirectional: as of
+      x, h_0, c_0, seq_lengths, input_size, hidden_size, num_layers, dropout, bidirectional: as for
         `lstm`.
       W_ih, W_hh, b_ih, b_hh: what `unpack_lstm_weights` gives.
-    Returns: (y, h_n, c_n), as of `lstm`.
+    Returns: (y, h_n, c_n), as for `lstm`.
 
     >>> weights = rnn.unpack_lstm_weights(onp.ones(16), 1, 1, 1, False)
     >>> y, h, c = rnn.lstm_ref(onp.ones((1, 2, 1)), *onp.zeros((2, 1, 1, 1)), *weights,
@@ -231,7 +231,7 @@ def lstm(x: ArrayLike, h_0: ArrayLike, c_0: ArrayLike, weights: ArrayLike, seq_l
       h_0, c_0: state and cell in the beginning, (num_layers * directions, batch, hidden_size).
       weights: the vector of weights; see `init_lstm_weight`.
       seq_lengths: the length of each sequence; elements behind it are not read.
-      input_size, hidden_size, num_layers, bidirectional: as of `get_num_params_in_lstm`.
+      input_size, hidden_size, num_layers, bidirectional: as for `get_num_params_in_lstm`.
       dropout: must be 0.
       precision: of the products of matrices; see `lax.Precision`.
     Returns: (y, h_n, c_n): the states of the last layer, (batch, time, directions * hidden_size),
@@ -256,7 +256,7 @@ def lstm_fwd(x: ArrayLike, h_0: ArrayLike, c_0: ArrayLike, w: ArrayLike, seq_len
 
     Args:
       x, h_0, c_0, seq_lengths, input_size, hidden_size, num_layers, dropout, bidirectional,
-        precision: as of `lstm`.
+        precision: as for `lstm`.
       w: the vector of weights.
     Returns: ((y, h_n, c_n), residuals).
 
@@ -277,7 +277,7 @@ def lstm_bwd(input_size: int, hidden_size: int, num_layers: int, dropout: float,
     """The cotangents of `lstm`.
 
     Args:
-      input_size, hidden_size, num_layers, dropout, bidirectional, precision: as of `lstm`.
+      input_size, hidden_size, num_layers, dropout, bidirectional, precision: as for `lstm`.
       residuals: what `lstm_fwd` gave.
       gradients: the cotangents of (y, h_n, c_n).
     Returns: The cotangents of x, h_0, c_0 and the weights, and None for the lengths.

@@ -169,12 +169,12 @@ def scaled_dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDim
 
     Args:
       lhs, rhs: floating arrays.
-      dimension_numbers: as of `lax.dot_general`.
+      dimension_numbers: as for `lax.dot_general`.
       preferred_element_type: dtype of the result.
       configs: of `get_scaled_dot_general_config`, three: for lhs, rhs and, in reverse mode,
         cotangents; None is `lax.dot_general` itself.
       implementation: ignored.
-    Returns: An array shaped as of `lax.dot_general`. Derivatives, in reverse mode, are products of
+    Returns: An array shaped as for `lax.dot_general`. Derivatives, in reverse mode, are products of
       the same kind: the derivatives of the product without rounding, at rounded operands.
 
     >>> x = onp.linspace(-1., 1., 64).reshape(1, 64)

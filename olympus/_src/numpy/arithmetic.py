@@ -248,7 +248,7 @@ def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
     """The pair `(x1 // x2, x1 % x2)`, in one pass for floats.
 
-    Returns: Two arrays of the promoted dtype, as of `floor_divide` and `remainder`; for infinite
+    Returns: Two arrays of the promoted dtype, as for `floor_divide` and `remainder`; for infinite
       floats the quotient is NumPy's.
 
     >>> onp.divmod(onp.array([7, -7]), 3)
@@ -509,7 +509,7 @@ def _of_known(name: str, larger: Primitive, order: tuple[str, _Lexicographic], x
 def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The larger of two elements; where one is NaN, the other one.
 
-    Args: x1, x2: arrays or numbers that broadcast, of any dtype; complex ones as of `maximum`.
+    Args: x1, x2: arrays or numbers that broadcast, of any dtype; complex ones as for `maximum`.
     Returns: An array of the broadcast shape and promoted dtype; NaN only where both are. Where both
       are equal, `x1` gets the derivative.
 
@@ -524,7 +524,7 @@ def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
 def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The smaller of two elements; where one is NaN, the other one.
 
-    Args: x1, x2: arrays or numbers that broadcast, of any dtype; complex ones as of `minimum`.
+    Args: x1, x2: arrays or numbers that broadcast, of any dtype; complex ones as for `minimum`.
 
     >>> onp.fmin(onp.array([1., onp.nan, 5.]), 3.)
     Array([1., 3., 3.], dtype=float32)

@@ -174,7 +174,7 @@ def _from_host(x: Any, target: Device | None, copy: bool | None) -> Array:
         where = devices.local_devices(backend="cpu")[0]
     try:
         value = np.from_dlpack(x)
-    except (RuntimeError, BufferError):     # bfloat16 and its like; whoever refuses does so again
+    except (RuntimeError, BufferError):     # bfloat16 and its like; a refusal comes again below
         return _imported(_capsule(x), where, copy)
     if copy is False:
         return share_numpy("from_dlpack", value, where)

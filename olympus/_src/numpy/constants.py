@@ -81,7 +81,7 @@ def promote_types(a: DTypeLike, b: DTypeLike) -> np.dtype:
         numbers are.
     Returns: A NumPy dtype, of 64 bits also where x64 is off. A float wins over any integer at its
       own width, where NumPy widens to hold the integers: int32 with float16 is float64 there. Where
-      two dtypes have no common one, `TypePromotionError`, a ValueError, says so.
+      two dtypes have no common dtype, a `TypePromotionError`, which is a ValueError.
 
     >>> onp.promote_types("int32", "float16"), onp.promote_types("int8", int)
     (dtype('float16'), dtype('int8'))

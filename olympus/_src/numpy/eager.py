@@ -55,7 +55,7 @@ def eager_unary(*, composite: bool = False) -> Callable[[Callable[..., R]], ufun
 
 
 def eager_unary(fun: Callable[..., Any] | None = None, *, composite: bool = False) -> Any:
-    """Decorator for a function of one array; `composite` as of `eager_binary`."""
+    """Decorator for a function of one array; `composite` as for `eager_binary`."""
     if fun is None:
         return functools.partial(eager_unary, composite=composite)
     plain, name = fun, fun.__name__
@@ -99,7 +99,7 @@ def eager_binary(fun: Callable[..., Any] | None = None, *, composite: bool = Fal
                  wraps: bool = True) -> Any:
     """Decorator for a function of two arrays.
 
-    A `composite` is several operations: vmap and grad see it as one call, as of `fused`. Python
+    A `composite` is several operations: vmap and grad see it as one call, as for `fused`. Python
     ints beyond the dtype of the other operand wrap, or do not where it becomes a floating one: what
     does neither (`wraps` is False) sees them itself.
     """

@@ -330,7 +330,7 @@ def einsum_path(subscripts: str | ArrayLike, /, *operands: ArrayLike | Sequence[
     """The order of contractions that `einsum` would take.
 
     Args:
-      subscripts, *operands: as of `einsum`; only the operands' shapes count.
+      subscripts, *operands: as for `einsum`; only the operands' shapes count.
       optimize: how the order is found: "auto", "optimal", "greedy", a path, True or False.
     Returns: A list of "einsum_path" and the operands' positions per step, which `einsum` takes as
       `optimize` without its first item, and a report on the cost, to be printed.

@@ -238,7 +238,7 @@ def irfft(a: ArrayLike, n: int | None = None, axis: int = -1,
 def _swapped(norm: str | None) -> str | None:
     """The norm of the transform in the other direction."""
     if norm is not None and not isinstance(norm, str):
-        return norm     # refused by whoever reads it
+        return norm     # the transform refuses it
     return {"backward": "forward", None: "forward", "forward": "backward"}.get(norm, norm)
 
 

@@ -159,9 +159,9 @@ def _bin_of(x: Array, edges: Array) -> Array:
     return where(place < 0, count, place)
 
 
-def _weighted_counts(places: Array, weights: ArrayLike | None, count: int, dtype: DType) -> Array:
+def _weighted_counts(bins: Array, weights: ArrayLike | None, count: int, dtype: DType) -> Array:
     values = literal(1, dtype) if weights is None else convert(weights, dtype)
-    return write("add", full((count,), 0, dtype), places, values, mode="drop")
+    return write("add", full((count,), 0, dtype), bins, values, mode="drop")
 
 
 def _weight_vector(name: str, weights: ArrayLike, x: Array) -> Array:

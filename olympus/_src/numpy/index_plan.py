@@ -613,9 +613,9 @@ def _add_mask(entry: ArrayLike, shape: Shape, axis: int, tokens: list, operands:
         tokens.append(("B", (int(mask),)))
         return axis
     stop = check_mask(mask.shape, shape, axis)
-    for places in np.nonzero(mask):
-        tokens.append(("A", places.shape))
-        operands.append(places.astype(np.int32 if mask.size < 2**31 else np.int64))
+    for indices in np.nonzero(mask):
+        tokens.append(("A", indices.shape))
+        operands.append(indices.astype(np.int32 if mask.size < 2**31 else np.int64))
     return stop
 
 

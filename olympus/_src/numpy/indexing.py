@@ -323,8 +323,8 @@ def _component(c: Component, operands: tuple, wrap: bool) -> ArrayLike:
     if c.steps is not None:
         count, step = c.steps
         if not is_static(c.steps):
-            places = mul(creation.iota(_INT32, count), literal(step, _INT32))
-            return add(places, literal(value, _INT32))
+            positions = mul(creation.iota(_INT32, count), literal(step, _INT32))
+            return add(positions, literal(value, _INT32))
         steps = np.arange(static_int(count, "indexing", "a strided slice's size")) * abs(step)
         steps = steps[::-1] if step < 0 else steps
         if type(value) is int:
@@ -634,10 +634,10 @@ def _take_along(x: Array, indices: Array, *, axis: int, how: How) -> Array:
     if not size:
         raise IndexError(f"take_along_axis: indices of shape {indices.shape} given for an empty "
                          "axis; an axis with elements is required.")
-    places = _from_front(indices, size, how.wrap)
+    from_front = _from_front(indices, size, how.wrap)
     others = tuple([d for d in range(len(common)) if d != axis])
     numbers = GatherDimensionNumbers((), (axis,), (axis,), others, others)
-    return lax_indexing.gather(x, shape.expand_dims(places, (len(common),)), numbers,
+    return lax_indexing.gather(x, shape.expand_dims(from_front, (len(common),)), numbers,
                                (1,) * len(common), mode=how.mode, fill_value=how.fill)
 
 
@@ -745,16 +745,16 @@ def nonzero(a: ArrayLike, *, size: int | None = None,
 @fused(static=("size",))
 def _nonzero(a: Array, *fill: ArrayLike, size: int) -> list[Array]:
     total, dtype = prod(a.shape), dtypes.default_int()
-    places = [promote.convert(promote.array_args("nonzero", f)[0], dtype) for f in fill]
+    fills = [promote.convert(promote.array_args("nonzero", f)[0], dtype) for f in fill]
     if not total or not size:
-        return [promote.broadcast_to(p, (size,)) for p in places]
+        return [promote.broadcast_to(p, (size,)) for p in fills]
     mask = a if dtypes.is_bool(a.dtype) else ne(a, creation.full(a.shape, 0, a.dtype))
     flat = true_places_p.bind(shape.reshape(mask, (total,)), size=size, dtype=dtype)
     here = lt(flat, creation.full((size,), total, dtype))
     out = []
-    for axis, place in enumerate(places):
+    for axis, place in enumerate(fills):
         stride, n = prod(a.shape[axis + 1:]), a.shape[axis]
-        along_axis = flat if axis == len(places) - 1 else div(flat, creation.full(
+        along_axis = flat if axis == len(fills) - 1 else div(flat, creation.full(
             (size,), stride, dtype))
         if axis:
             along_axis = rem(along_axis, creation.full((size,), n, dtype))

@@ -360,8 +360,8 @@ def _split_along(name: str, ary: ArrayLike, parts: object, axis: int,
     if isinstance(parts, Tracer):
         parts = concrete(name, parts, "indices_or_sections", "compute it with NumPy")
     if isinstance(parts, (list, tuple)) or getattr(parts, "ndim", 0):
-        places = [extent(i, name, "indices_or_sections") for i in entries(parts)]
-        ends = [maximum(0, minimum(n, i + n if known_less(i, 0) else i)) for i in places]
+        cuts = [extent(i, name, "indices_or_sections") for i in entries(parts)]
+        ends = [maximum(0, minimum(n, i + n if known_less(i, 0) else i)) for i in cuts]
         starts, stops = [0, *ends], [*ends, n]
     else:
         if isinstance(parts, SymbolicDim):
@@ -382,8 +382,8 @@ def _split_along(name: str, ary: ArrayLike, parts: object, axis: int,
                              f"split does not result in an equal division: rest is {rest};\n  use "
                              "array_split.")
         # The first n % count parts have one more than the others.
-        places = [i * floor_div(n, count) + minimum(i, rest) for i in range(count + 1)]
-        starts, stops = places[:-1], places[1:]
+        cuts = [i * floor_div(n, count) + minimum(i, rest) for i in range(count + 1)]
+        starts, stops = cuts[:-1], cuts[1:]
     return list(_pieces(ary, bounds=tuple(zip(starts, stops)), axis=axis))
 
 
@@ -464,16 +464,16 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
         return settled("repeat", lambda a: _repeat_equally(a, int(counts), axis), out_sharding, a)
     if (counts < 0).any():
         raise ValueError(f"repeat: repeats {counts} given; they are not negative.")
-    places = np.repeat(np.arange(n, dtype=np.int32), np.broadcast_to(counts, (n,)))
+    indices = np.repeat(np.arange(n, dtype=np.int32), np.broadcast_to(counts, (n,)))
     if total_repeat_length is not None:
-        fill = places[-1] if places.size else 0
+        fill = indices[-1] if indices.size else 0
         total = canonical_dim(total_repeat_length, "repeat")
         if total >= 2**31:
             raise ValueError(f"repeat: total_repeat_length {total} given; a number below 2**31 is "
                              "required.")
-        short = max(0, total - places.size)
-        places = np.concatenate([places, np.full(short, fill, np.int32)])[:total]
-    return settled("repeat", lambda a: take(a, places, axis, mode="clip"), out_sharding, a)
+        short = max(0, total - indices.size)
+        indices = np.concatenate([indices, np.full(short, fill, np.int32)])[:total]
+    return settled("repeat", lambda a: take(a, indices, axis, mode="clip"), out_sharding, a)
 
 
 def _repeat_equally(a: Array, count: Any, axis: int) -> Array:

@@ -26,7 +26,7 @@ def asanyarray(a: object, dtype: DTypeLike | None = None, order: str | None = No
                device: DeviceLike = None, copy: bool | None = None) -> Array:
     """`asarray`: arrays have no subclasses.
 
-    Args: a, dtype, order, device, copy: as of `asarray`.
+    Args: a, dtype, order, device, copy: as for `asarray`.
 
     >>> print(onp.asanyarray([1, 2]))
     [1 2]
@@ -72,8 +72,8 @@ def asarray_chkfinite(a: object, dtype: DTypeLike | None = None, order: str | No
     """`asarray` that refuses infinities and NaN.
 
     Args:
-      a: data as of `asarray`; of traced data the values are not looked at.
-      dtype, order: as of `asarray`.
+      a: data as for `asarray`; of traced data the values are not looked at.
+      dtype, order: as for `asarray`.
 
     Raises ValueError for NaN and infinities.
 
@@ -117,6 +117,6 @@ def require(a: object, dtype: DTypeLike | None = None,
 
 
 complete_docstrings(globals(), {
-    "a": "data as of `asarray`.",
+    "a": "data as for `asarray`.",
     "dtype": "of the result.",
 }, returns="An array.")

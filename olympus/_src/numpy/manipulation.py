@@ -446,8 +446,8 @@ def resize(a: ArrayLike, new_shape: Shape) -> Array:
     if size and not total:
         return lax_shape.broadcast_in_dim(np.zeros((), a.dtype), new, ())
     if not is_static((size, total)):
-        places = broadcasted_iota(dtypes.default_int(), (size,), 0)
-        return lax_shape.reshape(take(flat, places % total, mode="clip"), new)
+        indices = broadcasted_iota(dtypes.default_int(), (size,), 0)
+        return lax_shape.reshape(take(flat, indices % total, mode="clip"), new)
     if size > total:
         flat = slicing.concatenate([flat] * -(-size // total), 0)
     return lax_shape.reshape(slicing.slice(flat, (0,), (size,)), new)
@@ -622,9 +622,9 @@ def _roll_static(a: Array, s: int, axis: int) -> Array:
 @fused(static=("axis",))
 def _roll_traced(a: Array, s: Array, *, axis: int) -> Array:
     n = a.shape[axis]
-    places = broadcasted_iota(np.int32, (n,), 0)
-    places = mod(places - promote.convert(s, places.dtype), n)
-    return take(a, places, axis, mode="clip")
+    indices = broadcasted_iota(np.int32, (n,), 0)
+    indices = mod(indices - promote.convert(s, indices.dtype), n)
+    return take(a, indices, axis, mode="clip")
 
 
 # Dtype -------------------------------------------------------------------------------------------

@@ -304,9 +304,9 @@ def _axes_last(name: str, x: Array, entry: object, core: Sequence[str], back: bo
     if len(entry) != len(core):
         raise ValueError(f"{name}: axes {entry} given for {len(core)} axes; one for each is "
                          "required.")
-    places = canonical_axes(entry, x.ndim, name)
-    rest = [i for i in range(x.ndim) if i not in places]
-    order = [*rest, *places]
+    axes = canonical_axes(entry, x.ndim, name)
+    rest = [i for i in range(x.ndim) if i not in axes]
+    order = [*rest, *axes]
     if back:
         order = [order.index(i) for i in range(x.ndim)]
     return x if order == [*range(x.ndim)] else transpose(to_array(x), order)

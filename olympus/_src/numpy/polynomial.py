@@ -117,8 +117,8 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
 def _trimmed(name: str, p: Array, tolerance: float = 0.0) -> Array:
     """Coefficients without leading ones that are zero, the last aside; they must not be traced."""
     value = concrete(name, p, "a polynomial", "leave trim_leading_zeros out")
-    places = np.flatnonzero(~(np.abs(value) <= tolerance))     # NaN stays
-    return p[int(places[0]) if places.size else value.size - 1:] if value.size else p
+    nonzero = np.flatnonzero(~(np.abs(value) <= tolerance))     # NaN stays
+    return p[int(nonzero[0]) if nonzero.size else value.size - 1:] if value.size else p
 
 
 @named
@@ -224,8 +224,8 @@ def _falling(first: DimSize, size: DimSize, m: int, dtype: DType) -> Array:
     """k (k-1) … (k-m+1) for so many k from `first` down."""
     if is_static((first, size)):
         return asarray(_at_dtype([math.perm(first - i, m) for i in range(size)], dtype))
-    places = add(lax_shape.expand_dims(iota(np.int32, size), (1,)), iota(np.int32, m))
-    return reduce_prod(convert(subtract(first, places), dtype), (1,))
+    factors = add(lax_shape.expand_dims(iota(np.int32, size), (1,)), iota(np.int32, m))
+    return reduce_prod(convert(subtract(first, factors), dtype), (1,))
 
 
 def _at_dtype(values: Sequence[int], dtype: DType) -> np.ndarray:
@@ -349,12 +349,12 @@ def _all_roots(p: Array) -> Array:
     if less(n, 2):
         return _companion_roots(p)
     leading = reduce_sum(convert(eq(_seen(p), full((n,), 0, dtype)), dtype), (0,))
-    places = iota(dtype, n)
-    moved = take(p, places + leading, mode="wrap")
+    indices = iota(dtype, n)
+    moved = take(p, indices + leading, mode="wrap")
     others = subtract(n, leading)
     values = _companion_roots(where(others == 0, full((n,), 1, p.dtype), moved))
     by_size = argsort(arithmetic.abs(values), descending=True)
-    return where(places[:-1] < others - 1, take(values, by_size, mode="clip"), np.nan)
+    return where(indices[:-1] < others - 1, take(values, by_size, mode="clip"), np.nan)
 
 
 def _seen(p: Array) -> Array:
@@ -400,7 +400,7 @@ def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, fu
       rcond: singular values up to rcond times the largest count as zero; m times the precision of
         the dtype unless given.
       full: return the solver's diagnostics too.
-      w: [m], what distances are multiplied by before they are squared.
+      w: [m], weights of the residuals, applied before they are squared.
       cov: return the covariances of the coefficients too, scaled by the residuals; not scaled if
         "unscaled".
 

@@ -103,7 +103,7 @@ def matmul(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
       a: array [..., n, k] or [k].
       b: array [..., k, m] or [k].
       axes: which axes of both and of the result the matrices are: a list of three pairs.
-      dtype, casting, order, subok: as of a `ufunc`.
+      dtype, casting, order, subok: as for a `ufunc`.
     Returns: An array [..., n, m] of the promoted dtype.
 
     Raises ValueError for scalars, TypeError for sizes that do not fit.
@@ -354,7 +354,7 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, precision: PrecisionLike = None,
       x1, x2: arrays with as many elements along the axis.
       axis: the axis in both, the last by default; or `axes`, a list with each one's.
       keepdims: whether the axis stays, with size 1.
-      out, dtype, casting, order, subok: as of a `ufunc`.
+      out, dtype, casting, order, subok: as for a `ufunc`.
     Returns: An array without the axis, of the promoted dtype.
 
     Raises ValueError for scalars, TypeError for sizes that differ.
@@ -381,7 +381,7 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
       x1: array [..., n, k].
       x2: array [..., k].
       axes: which axes of both and of the result take part: a pair, an axis and an axis.
-      out, dtype, casting, order, subok: as of a `ufunc`.
+      out, dtype, casting, order, subok: as for a `ufunc`.
     Returns: An array [..., n] of the promoted dtype.
 
     Raises ValueError for too few axes, TypeError for sizes that differ.
@@ -404,7 +404,7 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
       x1: array [..., k].
       x2: array [..., k, m].
       axes: which axes of both and of the result take part: an axis, a pair and an axis.
-      out, dtype, casting, order, subok: as of a `ufunc`.
+      out, dtype, casting, order, subok: as for a `ufunc`.
     Returns: An array [..., m] of the promoted dtype.
 
     Raises ValueError for too few axes, TypeError for sizes that differ.

@@ -324,7 +324,7 @@ def minmax(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = F
 
     NumPy has no function of this name.
 
-    Args: axis, out, keepdims, initial, where: as of `min`.
+    Args: axis, out, keepdims, initial, where: as for `min`.
     Returns: (`min`, `max`) of those arguments.
 
     >>> low, high = onp.minmax(onp.array([[1, 5], [7, 2]]), axis=0)
@@ -611,7 +611,7 @@ def nancumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = N
 
     Args:
       axis: the axis; None runs over all elements in row-major order.
-      dtype: dtype of the result, by default as of `cumsum`.
+      dtype: dtype of the result, by default as for `cumsum`.
 
     >>> print(onp.nancumsum(onp.array([1., onp.nan, 3.])))
     [1. 1. 4.]
@@ -627,7 +627,7 @@ def nancumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = 
 
     Args:
       axis: the axis; None runs over all elements in row-major order.
-      dtype: dtype of the result, by default as of `cumprod`.
+      dtype: dtype of the result, by default as for `cumprod`.
 
     >>> print(onp.nancumprod(onp.array([2., onp.nan, 3.])))
     [2. 2. 6.]

@@ -581,9 +581,7 @@ def new_ref(init_val: ArrayLike, *, memory_space: Space | None = None,
         None is where `init_val` is.
       kind: a name for the reference in programs, without a meaning of its own.
       pin: whether compilers of kernels must keep the content in that memory; nothing else heeds it.
-
-    Returns:
-      A `Ref` of the shape and dtype of `init_val`.
+    Returns: A `Ref` of the shape and dtype of `init_val`.
 
     Raises TypeError for anything but an array or a value of a user's type.
 
@@ -614,9 +612,7 @@ def empty_ref(ty: Reference, memory_space: Space | None = None, pin: bool = Fals
       ty: a `ShapeDtypeStruct`, an aval, or a type of the user's, whose parts are zeros.
       memory_space: the memory of the device that the content is kept in.
       pin: as for `new_ref`.
-
-    Returns:
-      A `Ref` of that shape and dtype.
+    Returns: A `Ref` of that shape and dtype.
 
     >>> ref = olympus.empty_ref(olympus.ShapeDtypeStruct((2,), "float32"))
     >>> ref[...] = 3.
@@ -638,11 +634,8 @@ def _space(space: Reference) -> Space | None:
 def freeze(ref: Reference) -> Array:
     """End a reference, and return its content.
 
-    Args:
-      ref: a reference.
-
-    Returns:
-      An array. What is done to the reference afterwards is a ValueError.
+    Args: ref: a reference.
+    Returns: An array. What is done to the reference afterwards is a ValueError.
 
     >>> ref = olympus.new_ref(onp.zeros(2))
     >>> ref[0] = 1.
@@ -656,8 +649,7 @@ def freeze(ref: Reference) -> Array:
 def free_ref(ref: Reference) -> None:
     """End a reference, and let go of its content.
 
-    Args:
-      ref: a reference. What is done to it afterwards is a ValueError.
+    Args: ref: a reference. What is done to it afterwards is a ValueError.
 
     >>> ref = olympus.new_ref(onp.zeros(1000))
     >>> olympus.free_ref(ref)
@@ -711,9 +703,7 @@ def swap(ref: Reference, idx: object, value: Reference, _function_name: str = "r
       ref: a reference, or a part of one (`ref.at[…]`).
       idx: an index as arrays take it; None is all.
       value: array or number that broadcasts to the part.
-
-    Returns:
-      An array.
+    Returns: An array.
 
     >>> ref = olympus.new_ref(onp.arange(3))
     >>> print(olympus.ref.swap(ref, 1, 7), ref[...])

@@ -215,14 +215,14 @@ def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = None, *,
             raise ValueError("compress: the condition holds beyond the axis's end; a condition "
                              "that is at most as long as the axis is required.")
     if size is None:
-        places = np.flatnonzero(concrete("compress", condition, "condition", "pass size=..."))
-        return take(a, places.astype(np.int32), axis, mode="clip")
+        indices = np.flatnonzero(concrete("compress", condition, "condition", "pass size=..."))
+        return take(a, indices.astype(np.int32), axis, mode="clip")
     size = canonical_dim(size, "compress: size")
     if less(n, size):
         raise ValueError(f"compress: size {size} given for an axis of {n} elements; at most as "
                          "many are required; pad the result.")
-    places = flatnonzero(condition, size=size, fill_value=n)
-    return take(a, places, axis, mode="fill", fill_value=fill_value)
+    indices = flatnonzero(condition, size=size, fill_value=n)
+    return take(a, indices, axis, mode="fill", fill_value=fill_value)
 
 
 @named
@@ -318,7 +318,7 @@ def copyto(dst: ArrayLike, src: ArrayLike, casting: str = "same_kind", where: Ar
     Args:
       dst: an array.
       src: values that broadcast to its shape.
-      casting: which conversions of dtypes are allowed, as of `can_cast`.
+      casting: which conversions of dtypes are allowed, as for `can_cast`.
       where: a condition that broadcasts to the shape of `dst`.
     Returns: An array of the shape and dtype of `dst`.
 
@@ -439,10 +439,10 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
     x = to_array(array_args("trim_zeros", filt)[0])
     value = concrete("trim_zeros", x, "the array", "use olympus.numpy.where")
     axes = canonical_axes(axis, value.ndim, "trim_zeros")
-    places = np.argwhere(value)
+    nonzero = np.argwhere(value)
     index = [slice(None)] * value.ndim
     for i in axes:
-        first, last = (places[:, i].min(), places[:, i].max() + 1) if len(places) else (
+        first, last = (nonzero[:, i].min(), nonzero[:, i].max() + 1) if len(nonzero) else (
             value.shape[i], 0)
         index[i] = slice(int(first) if "f" in trim.lower() else None,
                          int(last) if "b" in trim.lower() else None)
@@ -451,11 +451,11 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
 
 # Places ------------------------------------------------------------------------------------------
 
-def _wide(places: Array) -> Array:
+def _wide(indices: Array) -> Array:
     """Integers as default ones if theirs are narrower: sizes and flat places fit those."""
     dtype = dtypes.default_int()
-    narrow = dtypes.itemsize_bits(places.dtype) < dtypes.itemsize_bits(dtype)
-    return to_array(promote.convert(places, dtype) if narrow else places)
+    narrow = dtypes.itemsize_bits(indices.dtype) < dtypes.itemsize_bits(dtype)
+    return to_array(promote.convert(indices, dtype) if narrow else indices)
 
 
 @named

@@ -201,9 +201,9 @@ def _first_of_sets(x: Array, begins: Array, *fill: Array, size: int) -> tuple[Ar
 def _groups(rows: Array, *, equal_nan: bool) -> tuple[Array, Array]:
     """The places that sort rows [n, k], and for each of those the number of its set."""
     n, width = rows.shape
-    places = creation.iota(dtypes.default_int(), n)
+    indices = creation.iota(dtypes.default_int(), n)
     columns = [rows[:, k] for k in range(static_int(width, "sets", "number of columns"))]
-    order = sort_by(columns, places)[-1] if columns else places
+    order = sort_by(columns, indices)[-1] if columns else indices
     differs: Any = creation.full((max(n - 1, 0),), False, np.bool_)
     for column in columns:
         column = take(column, order, 0, mode="clip")
@@ -391,13 +391,13 @@ def _selected(name: str, keep: Array, values: Array, size: int | None, fill_valu
     if size is None:
         size = int(concrete(name, keep, "the array", _REMEDY).sum())
     size, n = canonical_dim(size, f"{name}: size"), values.shape[0]
-    places = nonzero(keep, size=size, fill_value=n)[0]
+    indices = nonzero(keep, size=size, fill_value=n)[0]
     (fill,) = array_args(name, 0 if fill_value is None else fill_value)
     fill = promote.convert(fill, values.dtype)
     if not n or not size:
-        return promote.broadcast_to(to_array(fill), (size,)), places
-    chosen = take(values, places, 0, mode="clip")
-    return where(less(places, n), chosen, chosen[0] if fill_value is None else fill), places
+        return promote.broadcast_to(to_array(fill), (size,)), indices
+    chosen = take(values, indices, 0, mode="clip")
+    return where(less(indices, n), chosen, chosen[0] if fill_value is None else fill), indices
 
 
 @named
@@ -465,14 +465,14 @@ def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
     n1, n2 = first.shape[0], second.shape[0]
     values, left, counts = unique(first, True, return_counts=True, size=n1)
     keep = isin(values, second) & (counts > 0)
-    common, places = _selected("intersect1d", keep, values, size, fill_value)
+    common, indices = _selected("intersect1d", keep, values, size, fill_value)
     if not return_indices:
         return common
     if not n1 or not n2:
-        return common, places, places - n1 + n2
-    order, here = argsort(second), less(places, n1)
+        return common, indices, indices - n1 + n2
+    order, here = argsort(second), less(indices, n1)
     spots = searchsorted(second, common, sorter=order)
-    return (common, where(here, take(left, places, 0, mode="clip"), n1),
+    return (common, where(here, take(left, indices, 0, mode="clip"), n1),
             where(here, take(order, spots, 0, mode="clip"), n2))
 
 

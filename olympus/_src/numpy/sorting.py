@@ -116,10 +116,10 @@ def argsort(a: ArrayLike, axis: int | None = -1, *, kind: str | None = None, ord
 
 @fused(static=("axis", "stable", "descending", "dtype"))
 def _argsort(a: Array, *, axis: int, stable: bool, descending: bool, dtype: DType) -> Array:
-    places = creation.broadcasted_iota(dtype, a.shape, axis)
+    indices = creation.broadcasted_iota(dtype, a.shape, axis)
     if descending:      # sorting backwards and flipping keeps the order of equal elements
-        a, places = lax_shape.rev(a, (axis,)), lax_shape.rev(places, (axis,))
-    _, out = sort_by([a], places, axis=axis, stable=stable)
+        a, indices = lax_shape.rev(a, (axis,)), lax_shape.rev(indices, (axis,))
+    _, out = sort_by([a], indices, axis=axis, stable=stable)
     return lax_shape.rev(out, (axis,)) if descending else out
 
 
@@ -150,15 +150,15 @@ def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1, *, batch_size
     if not keys[0].shape:
         return creation.full((), 0, dtypes.default_int())
     axis = canonical_axis(axis, len(keys[0].shape), "lexsort")
-    places = creation.broadcasted_iota(dtypes.default_int(), keys[0].shape, axis)
+    indices = creation.broadcasted_iota(dtypes.default_int(), keys[0].shape, axis)
     size = len(keys) if batch_size is None else static_int(batch_size, "lexsort", "batch_size")
     # From the least significant batch on: each sort is stable, so it keeps the order before it.
     for first in range(0, len(keys), size):
         batch = keys[first:first + size][::-1]
         if first:
-            batch = [take_along_axis(k, places, axis) for k in batch]
-        places = sort_by(batch, places, axis=axis)[-1]
-    return places
+            batch = [take_along_axis(k, indices, axis) for k in batch]
+        indices = sort_by(batch, indices, axis=axis)[-1]
+    return indices
 
 
 @named
@@ -206,8 +206,8 @@ def argpartition(a: ArrayLike, kth: int | Sequence[int], axis: int | None = -1,
     [1 3]
     """
     a, axis, ranks = _parted("argpartition", a, kth, axis, kind, order)
-    places = creation.broadcasted_iota(dtypes.default_int(), a.shape, axis)
-    return _partition(a, axis, ranks, places)[1]
+    indices = creation.broadcasted_iota(dtypes.default_int(), a.shape, axis)
+    return _partition(a, axis, ranks, indices)[1]
 
 
 def _partition(a: Array, axis: int, ranks: tuple[int, ...], *carried: Array) -> Sequence[Array]:
@@ -266,14 +266,14 @@ def top_k(a: ArrayLike, k: int, /, *, axis: int = -1, mode: str = "largest",
     k = canonical_dim(k, "top_k")
     largest = mode == "largest"
     if largest and not dtypes.is_complex(a.dtype):
-        values, places = lax_sort.top_k(a, k, axis=axis)
-        return values, promote.convert(places, dtypes.default_int())
+        values, indices = lax_sort.top_k(a, k, axis=axis)
+        return values, promote.convert(indices, dtypes.default_int())
     if known_less(a.shape[axis], k):
         raise ValueError(f"top_k: k {k} given; at most {a.shape[axis]}, the size of axis {axis}, "
                          "is required.")
     first = tuple([slice(None)] * axis + [slice(0, k)])
-    places = argsort(a, axis, descending=largest)[first]
-    return take_along_axis(a, places, axis), places
+    indices = argsort(a, axis, descending=largest)[first]
+    return take_along_axis(a, indices, axis), indices
 
 
 # Searching ---------------------------------------------------------------------------------------
@@ -400,7 +400,7 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *,
       bins: a vector of n edges; it may be traced.
       right: whether a value on an edge belongs below it: bins[i-1] < x <= bins[i] for ascending
         bins, bins[i-1] >= x > bins[i] for descending ones.
-      method: as of `searchsorted`.
+      method: as for `searchsorted`.
     Returns: int32 (int64 with x64) in [0, n], of the shape of `x`.
 
     Raises ValueError unless the bins are a vector. That they are in order is not checked.

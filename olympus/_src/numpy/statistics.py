@@ -165,7 +165,7 @@ def std(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
 
     Its gradient is not finite where all elements are equal.
 
-    Args: axis, dtype, out, ddof, keepdims, where, mean, correction: as of `var`.
+    Args: axis, dtype, out, ddof, keepdims, where, mean, correction: as for `var`.
 
     >>> print(onp.std(onp.array([[1., 3.], [2., 6.]]), axis=1))
     [1. 2.]
@@ -212,7 +212,7 @@ def nanvar(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
 
     Args:
       a: array of numbers or booleans.
-      axis, dtype, out, ddof, keepdims, where, mean, correction: as of `var`.
+      axis, dtype, out, ddof, keepdims, where, mean, correction: as for `var`.
     Returns: `a` without the reduced axes, real; NaN where no more than `ddof` elements are left.
 
     >>> print(onp.nanvar(onp.array([1., onp.nan, 3.])))
@@ -352,8 +352,8 @@ def _quantile(x: Array, q: Array, w: Array | None, *, axes: Axes, keepdims: bool
         wide_q = lax_shape.broadcast_in_dim(q, full, tuple(range(q.ndim)))
         if w is not None:
             x, w = sort((x, w), last)
-            places = _by_element(_weighted_rank(w, wide_q, q.ndim), q.ndim)
-            out = _by_quantile(take_along(x, places, last), full)
+            ranks = _by_element(_weighted_rank(w, wide_q, q.ndim), q.ndim)
+            out = _by_quantile(take_along(x, ranks, last), full)
             weightless = eq(reduce_sum(w, (last,)), literal(0, w.dtype))
             out = choose(broadcast_to(weightless, full), literal(np.nan, x.dtype), out)
         else:
@@ -502,7 +502,7 @@ def nanquantile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None =
                 keepdims: bool = False, *, weights: ArrayLike | None = None) -> Array:
     """The values below which the fractions `q` of the elements that are not NaN lie.
 
-    Args: axis, out, overwrite_input, method, keepdims, weights: as of `quantile`.
+    Args: axis, out, overwrite_input, method, keepdims, weights: as for `quantile`.
 
     Returns:
       The axes of `q`, then those left of `a`, in the float dtype of `a`; NaN where all are NaN.
@@ -525,10 +525,10 @@ def percentile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = 
 
     Args:
       q: array of percentages in [0, 100].
-      axis, out, overwrite_input, method, keepdims, weights: as of `quantile`.
+      axis, out, overwrite_input, method, keepdims, weights: as for `quantile`.
 
     Returns:
-      The axes of `q`, then those left of `a`, in the float dtype of `a`; NaN as of `quantile`.
+      The axes of `q`, then those left of `a`, in the float dtype of `a`; NaN as for `quantile`.
 
     Raises ValueError for complex numbers and for weights with a method other than "inverted_cdf".
 

@@ -131,8 +131,8 @@ class ufunc(Generic[R_co], metaclass=_Functions):
         Args:
           dtypes: of each operand a dtype, or int, float or complex for Python's numbers; of each
             result a dtype that it must be possible to convert to, or None.
-          signature, casting: as of a call.
-          reduction: what `reduce` does is meant: the first operand's dtype is None, or the one of
+          signature, casting: as for a call.
+          reduction: resolve for `reduce`: the first dtype is None, or equal to the dtype of
             the result.
 
         Raises TypeError where a call would refuse operands of those dtypes.
@@ -284,11 +284,11 @@ class ufunc(Generic[R_co], metaclass=_Functions):
         [ 6  4 10 18]
         """
         x, axis = self._along("reduceat", a, axis, dtype, out)
-        places = _segment_starts(f"{self.__name__}.reduceat", indices, x.shape[axis])
+        starts = _segment_starts(f"{self.__name__}.reduceat", indices, x.shape[axis])
         own = self._own["reduceat"]
         if own is not None:
-            return own(x, places, axis=axis, dtype=dtype)
-        return reduced_at(self._carried("reduceat", x), places, function=self, axis=axis)
+            return own(x, starts, axis=axis, dtype=dtype)
+        return reduced_at(self._carried("reduceat", x), starts, function=self, axis=axis)
 
     def at(self, a: ArrayLike, indices: object, b: ArrayLike | None = None, /, *,
            inplace: bool = True) -> Array:
@@ -353,18 +353,18 @@ def _segment_starts(name: str, indices: object, size: int) -> Array | Tracer:
     """The indices of `reduceat`: a vector of integers within bounds, as far as they are known."""
     if isinstance(indices, (list, tuple)):
         indices = np.asarray(indices, None if indices else np.int32)
-    places = to_array(array_args(name, indices)[0])
-    if places.ndim != 1:
-        raise ValueError(f"{name}: indices {typeof(places)} given; a vector is required.")
-    if not dtypes.is_integer(places.dtype):
-        raise TypeError(f"{name}: indices {typeof(places)} given; an integer dtype is required.")
-    if not isinstance(places, Tracer):
-        known = np.asarray(places)
+    starts = to_array(array_args(name, indices)[0])
+    if starts.ndim != 1:
+        raise ValueError(f"{name}: indices {typeof(starts)} given; a vector is required.")
+    if not dtypes.is_integer(starts.dtype):
+        raise TypeError(f"{name}: indices {typeof(starts)} given; an integer dtype is required.")
+    if not isinstance(starts, Tracer):
+        known = np.asarray(starts)
         wrong = known[(known < 0) | (known >= size)]
         if wrong.size:
             raise IndexError(f"{name}: index {wrong[0]} given; it is out of bounds; [0, {size}) is "
                              "required.")
-    return places
+    return starts
 
 
 def _resolved(function: ufunc[object], given: object, signature: object, casting: str,

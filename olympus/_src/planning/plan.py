@@ -75,10 +75,8 @@ def plan(fun: Callable[..., PyTree], /, *args: PyTree, target: str | TopologyDes
       compiler_options: XLA's flags by name.
       progress: a function from a step's name to a context in which the step runs; None says on a
         terminal how long each takes.
-
-    Returns:
-      A `Plan`; with `search=True` `Plans`. A program that needs more memory than there is has a
-      plan, too, which does not fit and says what to do.
+    Returns: A `Plan`; with `search=True` `Plans`. A program that needs more memory than there is
+      has a plan, too, which does not fit and says what to do.
 
     ValueError for a target or mesh that is not possible, with those that are. RuntimeError where
     the compiler is not installed, with the line that installs it.

@@ -349,7 +349,7 @@ def gumbel(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
     Args: mode: "high" draws twice the bits, for tails beyond 17 (float32); "low" and None do not.
         "highest" draws 64 bits for float32, and all count; it is "high" for other dtypes.
     Returns: An array of that shape and dtype. The place of the largest logit plus Gumbel noise is a
-      draw from their softmax, as of `categorical`.
+      draw from their softmax, as for `categorical`.
 
     >>> x = random.gumbel(random.key(0), (10000,))
     >>> print(x.mean().round(1))                    # Euler's constant, 0.577

@@ -240,8 +240,8 @@ def _permuted(key: ArrayLike, x: ArrayLike, *, axis: int) -> Array:
     aval = typeof(x)
     if not dtypes.is_extended(aval.dtype):
         return _shuffled(typed(key), x, axis)
-    places = broadcasted_iota(dtypes.default_int(), aval.shape, axis)   # random keys are not sorted
-    return take_along_axis(x, _shuffled(typed(key), places, axis), axis)
+    order = broadcasted_iota(dtypes.default_int(), aval.shape, axis)   # random keys are not sorted
+    return take_along_axis(x, _shuffled(typed(key), order, axis), axis)
 
 
 @fused(static=("axis",))
@@ -262,10 +262,10 @@ def _first(key: ArrayLike, *, n: int, draws: int) -> Array:
     for _ in range(sum(n > most for most in _ROUNDS)):
         key, sub = subkeys(key)
         rounds.append(random_bits_p.bind(sub, bit_width=32, shape=(n,)))
-    places = iota(dtypes.as_dtype("int32"), draws)
+    indices = iota(dtypes.as_dtype("int32"), draws)
     for words in reversed(rounds):
-        places = placed_p.bind(words, places)
-    return convert_element_type(places, dtypes.default_int())
+        indices = placed_p.bind(words, indices)
+    return convert_element_type(indices, dtypes.default_int())
 
 
 def permutation(key: ArrayLike, x: int | ArrayLike, axis: int = 0, independent: bool = False, *,

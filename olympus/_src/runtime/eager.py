@@ -336,8 +336,8 @@ class EvalTrace(Trace):
             return prim.impl(*args, **params)
         if params:
             # A call of a primitive with bodies is kept by its first body, and goes when the user's
-            # program does; all others share one bounded table. Params of our own primitives compare
-            # by value; how an outsider's objects compare is unknown, so their bits are the key.
+            # program does; all others share one bounded table. Params of built-in primitives
+            # compare by value; how others' objects compare is unknown: their bits are the key.
             bodies = () if prim.programs == () else prim.bodies(params)
             cache = bodies[0].cache if bodies else _programs
             key = (prim, bit_key(tuple(params.items()))) if prim.open else (prim, *params.items())

@@ -28,7 +28,7 @@ from ..types.shape import static_int
 
 Session = xla.Session
 _server: Any = lazy_module("http.server")
-_PERFETTO_PORT = 9001       # the one of this machine that ui.perfetto.dev may read
+_PERFETTO_PORT = 9001       # the only local port that ui.perfetto.dev may read
 _lock = threading.RLock()
 _running: ProfileSession | None = None      # the profile under way
 _listening: Any = None                      # the server of profiles
@@ -113,7 +113,7 @@ class StepTraceAnnotation(TraceAnnotation):
     """Context manager: its block is one step of training; viewers show its times.
 
     Args:
-      name: what steps are called.
+      name: the name of the steps.
       kwargs: values shown with it; `step_num` is the step's number.
 
     >>> import olympus

@@ -205,7 +205,7 @@ def dctn(x: ArrayLike, type: int = 2, s: Sequence[int] | None = None,
          orthogonalize: bool | None = None) -> Array:
     """The discrete cosine transform along several axes.
 
-    Args: type: 1, 2, 3 or 4, as of `dct`.
+    Args: type: 1, 2, 3 or 4, as for `dct`.
     Returns: An array like x, of those sizes.
 
     >>> print(olympus.scipy.fft.dctn(onp.ones((2, 2))))
@@ -267,8 +267,8 @@ def dstn(x: ArrayLike, type: int = 2, s: Sequence[int] | None = None,
     """The discrete sine transform along several axes.
 
     Args:
-      type: 1, 2, 3 or 4, as of `dst`.
-      norm, orthogonalize: as of `dst`, of each axis.
+      type: 1, 2, 3 or 4, as for `dst`.
+      norm, orthogonalize: as for `dst`, of each axis.
     Returns: An array like x, of those sizes.
 
     >>> print(onp.round(olympus.scipy.fft.dstn(onp.ones((2, 2))), 3))
@@ -283,7 +283,7 @@ def idstn(x: ArrayLike, type: int = 2, s: Sequence[int] | None = None,
           orthogonalize: bool | None = None) -> Array:
     """The inverse of `dstn` of the same arguments.
 
-    Args: norm, orthogonalize: as of `dst`, of each axis.
+    Args: norm, orthogonalize: as for `dst`, of each axis.
     Returns: An array like x, of those sizes.
 
     >>> print(onp.round(olympus.scipy.fft.idstn(onp.array([[8., 0.], [0., 0.]])), 3))
@@ -344,6 +344,6 @@ complete_docstrings(globals(), {
     "axis": "along which.",
     "s": "the sizes of the axes, which are cut, or filled up with zeros.",
     "axes": "along which; all, or the last ones if only s is given.",
-    "norm, orthogonalize": "as of `dct`, of each axis.",
+    "norm, orthogonalize": "as for `dct`, of each axis.",
     "target": "a size.",
 }, returns="An array like x, with n elements along the axis.")

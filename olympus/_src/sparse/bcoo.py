@@ -313,8 +313,7 @@ def bcoo_extract(sparr: BCOO, arr: ArrayLike, *, assume_unique: bool | None = No
 def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
     """A BCOO with permuted axes: batch, sparse and dense ones each among themselves.
 
-    Args:
-      permutation: where each axis comes from.
+    Args: permutation: where each axis comes from.
 
     >>> M = sparse.BCOO.fromdense(onp.array([[0., 5., 0.]]))
     >>> sparse.bcoo_transpose(M, permutation=(1, 0)).shape
@@ -345,9 +344,8 @@ def bcoo_sort_indices(mat: BCOO) -> BCOO:
 def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
     """A BCOO with elements of equal indices summed, and its indices sorted.
 
-    Args:
-      nse: the number of stored elements of the result; None counts them, which needs indices that
-        are not traced. See `BCOO.sum_duplicates`.
+    Args: nse: the number of stored elements of the result; None counts them, which needs indices
+        that are not traced. See `BCOO.sum_duplicates`.
 
     >>> v = sparse.BCOO((onp.array([1., 2., 0.]), onp.array([[3], [3], [0]])), shape=(4,))
     >>> print(sparse.bcoo_sum_duplicates(v).data)
@@ -397,9 +395,7 @@ def bcoo_dot_general(lhs: BCOO | ArrayLike, rhs: BCOO | ArrayLike, *,
       lhs, rhs: arrays; batch axes of the product must be batch axes of a BCOO.
       dimension_numbers: ((contracted axes of both), (batch axes of both)).
       precision, out_sharding: not used.
-
-    Returns:
-      A BCOO if both are sparse, else a dense array.
+    Returns: A BCOO if both are sparse, else a dense array.
 
     >>> M = sparse.BCOO.fromdense(onp.array([[0., 5.], [6., 0.]]))
     >>> print(sparse.bcoo_dot_general(M, onp.ones(2), dimension_numbers=(((1,), (0,)), ((), ()))))
@@ -431,8 +427,7 @@ def bcoo_dot_general_sampled(A: ArrayLike, B: ArrayLike, indices: ArrayLike, *,
                              dimension_numbers: DimensionNumbers) -> Array:
     """The elements of a dense product at the indices of a BCOO of its shape.
 
-    Args:
-      A: a dense array.
+    Args: A: a dense array.
 
     >>> A, B = onp.array([[1., 2.], [3., 4.]]), onp.eye(2)
     >>> print(sparse.bcoo_dot_general_sampled(A, B, onp.array([[1, 0]]),

@@ -248,8 +248,7 @@ def bcsr_todense(mat: BCSR) -> Array:
 def bcsr_extract(indices: ArrayLike, indptr: ArrayLike, mat: ArrayLike) -> Array:
     """The elements of a dense array at the indices of a BCSR.
 
-    Args:
-      indptr: where each row starts.
+    Args: indptr: where each row starts.
 
     >>> M = sparse.BCSR.fromdense(onp.eye(2))
     >>> print(sparse.bcsr_extract(M.indices, M.indptr, onp.array([[1., 2.], [3., 4.]])))

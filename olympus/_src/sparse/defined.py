@@ -101,8 +101,7 @@ def broadcasting_vmap(fun: Callable[..., object], in_axes: int | Sequence[object
                       out_axes: int | Sequence[object] = 0) -> Callable[..., object]:
     """`vmap` for which an axis of size 1 serves one of any size.
 
-    Args:
-      out_axes: as those of `vmap`.
+    Args: out_axes: as those of `vmap`.
 
     >>> import olympus.numpy as onp
     >>> from olympus.experimental.sparse.util import broadcasting_vmap

@@ -18,8 +18,7 @@ Split = tuple[Callable[..., PyTree], tuple[int, ...], list[PyTree], Callable[[Py
 def is_sparse(x: object) -> bool:
     """Whether an object is a sparse array.
 
-    Args:
-      x: any object.
+    Args: x: any object.
 
     >>> from olympus.experimental import sparse
     >>> sparse.ad.is_sparse(sparse.eye(2)), sparse.ad.is_sparse(2.)
@@ -45,9 +44,8 @@ def flatten_fun_for_sparse_ad(fun: Callable[..., PyTree], argnums: int | Sequenc
                               args: tuple[PyTree, ...]) -> Split:
     """`fun` as a function of arrays, for derivatives with respect to some arguments.
 
-    Returns:
-      (a function of arrays; the places of those to differentiate by, of sparse arguments their
-      data; the arrays; a function from their derivatives to those of the arguments).
+    Returns: (a function of arrays; the places of those to differentiate by, of sparse arguments
+      their data; the arrays; a function from their derivatives to those of the arguments).
 
     >>> from olympus.experimental import sparse
     >>> f, places, xs, back = sparse.ad.flatten_fun_for_sparse_ad(lambda M: M, 0, (sparse.eye(2),))

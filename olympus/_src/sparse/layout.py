@@ -270,8 +270,7 @@ def bcoo_reshape(mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[in
                  sharding: object = None) -> BCOO:
     """`lax.reshape` of a BCOO: batch, sparse and dense axes each among themselves.
 
-    Args:
-      new_sizes: the new shape.
+    Args: new_sizes: the new shape.
 
     >>> v = sparse.BCOO.fromdense(onp.array([0., 5., 0., 7.]))
     >>> print(sparse.bcoo_reshape(v, new_sizes=(2, 2)).todense())
@@ -503,8 +502,7 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[ArrayLike], slice_size
 def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
     """The sums of a BCOO along some axes: a BCOO of the others.
 
-    Args:
-      axes: the axes that are summed.
+    Args: axes: the axes that are summed.
 
     >>> M = sparse.BCOO.fromdense(onp.array([[0., 5.], [6., 0.]]))
     >>> print(sparse.bcoo_reduce_sum(M, axes=(0,)).todense())

@@ -80,10 +80,8 @@ def spsolve(data: ArrayLike, indices: ArrayLike, indptr: ArrayLike, b: ArrayLike
       data, indices, indptr: the arrays of a BCSR or CSR.
       b: a vector.
       tol, reorder: not used on a CPU, where SciPy's SuperLU orders and pivots itself.
-
-    Returns:
-      A vector; NaN for a singular matrix. Derivatives with respect to `data` and `b` are those of
-      the equation.
+    Returns: A vector; NaN for a singular matrix. Derivatives with respect to `data` and `b` are
+      those of the equation.
 
     >>> A = sparse.BCSR.fromdense(onp.array([[2., 0.], [1., 4.]]))
     >>> print(sparse.linalg.spsolve(A.data, A.indices, A.indptr, onp.array([2., 9.])))
@@ -128,10 +126,8 @@ def lobpcg_standard(A: ArrayLike | Callable[[Array], Array], X: ArrayLike, m: in
       X: [n, k]: where the search begins; k columns, with 5 k <= n.
       m: the largest number of iterations.
       tol: an eigenvector is found when |A u - t u| < 10 n (|A u| + t) tol; None is the dtype's eps.
-
-    Returns:
-      (the k largest eigenvalues in descending order, their eigenvectors [n, k], how many iterations
-      it took).
+    Returns: (the k largest eigenvalues in descending order, their eigenvectors [n, k], how many
+      iterations it took).
 
     The method is Knyazev's LOBPCG without a preconditioner (SIAM J. Sci. Comput. 23, 2001): the
     next block is the best one in the span of the block, its residual and the last step.

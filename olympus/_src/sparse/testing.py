@@ -76,8 +76,7 @@ class SparseLayout(NamedTuple):
 def is_sparse(x: object) -> bool:
     """Whether something is a sparse array.
 
-    Args:
-      x: anything.
+    Args: x: anything.
 
     >>> from olympus.experimental.sparse import eye, test_util
     >>> test_util.is_sparse(eye(2)), test_util.is_sparse(eye(2).todense())
@@ -89,8 +88,7 @@ def is_sparse(x: object) -> bool:
 def iter_subsets(s: Sequence[T]) -> Iterable[tuple[T, ...]]:
     """All subsets of a sequence, by size.
 
-    Args:
-      s: the sequence.
+    Args: s: the sequence.
 
     >>> from olympus.experimental.sparse import test_util
     >>> list(test_util.iter_subsets("ab"))

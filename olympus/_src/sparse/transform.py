@@ -300,8 +300,7 @@ def sparsify_raw(f: Callable[..., PyTree]) -> Callable[..., tuple[Sequence[Spars
                                                                   PyTreeDef]]:
     """A function of an environment and values, from one of dense arrays; also the results' tree.
 
-    Args:
-      f: the function.
+    Args: f: the function.
 
     >>> from olympus.experimental import sparse
     >>> env = sparse.transform.SparsifyEnv()
@@ -331,9 +330,7 @@ def sparsify(f: Callable[..., PyTree], use_tracer: bool = False) -> Callable[...
     Args:
       f: the function; it is staged at the dense types, so arguments have no values in it.
       use_tracer: apply rules while it runs, by a trace of their own, in place of afterwards.
-
-    Returns:
-      A function of the same arguments. Results are sparse where their operations keep zeros.
+    Returns: A function of the same arguments. Results are sparse where their operations keep zeros.
 
     NotImplementedError for an operation that has no rule, or whose result would be dense.
 
@@ -449,10 +446,8 @@ def sparsify_subtrace(
       tag: an object that tells this trace from others.
       spenv: the environment of the values; results are added to it.
       spvalues: a value for each argument of `fun`.
-
-    Returns:
-      A function from the buffers that `spenv` has to those of it and of the results, and, for
-      after its call, a function that returns the values of the results.
+    Returns: A function from the buffers that `spenv` has to those of it and of the results, and,
+      for after its call, a function that returns the values of the results.
 
     >>> from olympus.experimental import sparse
     >>> env = sparse.transform.SparsifyEnv()

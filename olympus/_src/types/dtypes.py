@@ -528,7 +528,7 @@ def to_inexact_dtype(dtype: DTypeLike) -> np.dtype:
 def to_real_dtype(dtype: DTypeLike) -> np.dtype:
     """The dtype of the real part: `complex64 -> float32`; the dtype itself if not complex.
 
-    That of an array is what it is: one made with x64 on may be used while it is off.
+    The dtype of an array stays: an array made with x64 on may be used while it is off.
     """
     whole = dtype if isinstance(dtype, np.dtype) else canonical_dtype(dtype)
     return _REAL.get(whole, whole)

@@ -84,7 +84,7 @@ class HiType(AbstractValue):
 
     def attribute_of(self, tracer: Value, name: str) -> Value:
         """The attribute of a traced value: an `aval_method` or `aval_property` of its type, or
-        what the type itself has by this name.
+        the type's own attribute of this name.
         """
         attribute = getattr(type(self), name, None)
         if isinstance(attribute, aval_property):

@@ -396,9 +396,9 @@ class Mesh(_Axes, contextlib.ContextDecorator):
     def local_mesh(self) -> Mesh:
         """The block of the mesh that belongs to this process."""
         mine = set(self.local_devices)
-        places = np.argwhere(np.vectorize(mine.__contains__, otypes=[bool])(self.devices))
+        coordinates = np.argwhere(np.vectorize(mine.__contains__, otypes=[bool])(self.devices))
         block = self.devices[tuple([slice(low, high + 1) for low, high in zip(
-            places.min(0, initial=self.size), places.max(0, initial=-1), strict=True)])]
+            coordinates.min(0, initial=self.size), coordinates.max(0, initial=-1), strict=True)])]
         if not mine or set(block.flat) != mine:
             raise ValueError(
                 f"local_mesh: a mesh {self} given in which this process's devices, "

@@ -1,8 +1,8 @@
 """All shape arithmetic: the only place that turns dimensions into ints or multiplies them.
 
 Shapes are tuples of ints or of symbolic dimensions (`SymbolicDim`), canonical since the public
-boundary. Everything above this module asks it for products, quotients and comparisons; whoever
-needs a number asks `static_int`, which refuses a symbolic dimension. Ints take the short way.
+boundary. Everything above this module asks it for products, quotients and comparisons, and
+`static_int` for a number, which refuses a symbolic dimension. Ints take the short way.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def canonical_shape(shape: object, what: str = "shape") -> Shape:
 def entries(given: Any) -> tuple[Any, ...]:
     """Dimensions or axes as a tuple, given as one, as any sequence of them, or as an array.
 
-    What has no order (sets, dicts) and text are one entry, which whoever reads it refuses.
+    A container without an order (set, dict) and text are one entry, which the reader refuses.
     """
     if type(given) is tuple or type(given) is list:
         return tuple(given)
@@ -195,7 +195,7 @@ def front_axis(axis: object, ndim: int, what: str = "axis") -> int:
 
 
 def front_axes(axes: object, ndim: int, what: str = "axis") -> tuple[int, ...]:
-    """Axes that are counted from the front, in the given order; errors as of `canonical_axes`."""
+    """Axes that are counted from the front, in the given order; errors as for `canonical_axes`."""
     given = sequence(axes, what, "axes")
     front = canonical_axes(given, ndim, what)
     if front != given:

@@ -22,7 +22,7 @@ def field(*, static: bool = False, **kwargs: object) -> Any:
     Args:
       static: whether the value is part of the tree's structure. Such values must be hashable; they
         are compared by `==`, and `jit` compiles again for others.
-      **kwargs: as of `dataclasses.field` (`default`, `default_factory`, `kw_only`, …).
+      **kwargs: as for `dataclasses.field` (`default`, `default_factory`, `kw_only`, …).
     Returns: A field, to be written after `name: type =`.
 
     >>> struct.field(static=True, default="tanh").metadata["static"]
@@ -46,7 +46,7 @@ def dataclass(cls: type[T] | None = None, /, **options: object
 
     Args:
       cls: the class.
-      **options: as of `dataclasses.dataclass` (`kw_only`, `eq`, `repr`, …); it is always frozen.
+      **options: as for `dataclasses.dataclass` (`kw_only`, `eq`, `repr`, …); it is always frozen.
 
     Raises:
       TypeError: for `frozen=False`; for an `__init__` that does not take the fields by their

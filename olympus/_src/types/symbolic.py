@@ -22,7 +22,7 @@ from ..base.typing import Array, DimSize
 from .shape import SymbolicDim
 
 Key: TypeAlias = tuple[Any, ...]        # a size, then what tells one of that size from another
-MOST_DEGREE = 100       # of a product; no size of 64 bits is so high a power of a number above 1
+MOST_DEGREE = 100       # of a product: a size of 64 bits is at most the 63rd power of 2
 
 
 class Factor:
@@ -125,6 +125,15 @@ class Scope(Protocol):
     def given(self) -> tuple[str, ...]: ...
 
 
+def _operator(by_value: Callable[..., object], exact: Callable[[Dimension, DimSize], object], *,
+              swapped: bool = False) -> Any:
+    """An operator of dimensions: exact beside ints and dimensions, else of the array's value."""
+    def operation(self: Dimension, other: object) -> Any:
+        n = whole(other)
+        return self._by_value(by_value, other, swapped) if n is None else exact(self, n)
+    return operation
+
+
 class Dimension(SymbolicDim):
     """A polynomial that is not constant, in normal form.
 
@@ -181,35 +190,24 @@ class Dimension(SymbolicDim):
 
     # Arithmetic
 
-    def __add__(self, other: object) -> Any:
-        return self._by_value(operator.add, other) if (n := whole(other)) is None else (
-            combine(self, n, 1))
-
-    def __radd__(self, other: object) -> Any:
-        return self._by_value(operator.add, other, True) if (n := whole(other)) is None else (
-            combine(self, n, 1))
-
-    def __sub__(self, other: object) -> Any:
-        return self._by_value(operator.sub, other) if (n := whole(other)) is None else (
-            combine(self, n, -1))
-
-    def __rsub__(self, other: object) -> Any:
-        return self._by_value(operator.sub, other, True) if (n := whole(other)) is None else (
-            combine(-self, n, 1))
+    __add__ = _operator(operator.add, lambda d, n: combine(d, n, 1))
+    __radd__ = _operator(operator.add, lambda d, n: combine(d, n, 1), swapped=True)
+    __sub__ = _operator(operator.sub, lambda d, n: combine(d, n, -1))
+    __rsub__ = _operator(operator.sub, lambda d, n: combine(-d, n, 1), swapped=True)
+    __mul__ = _operator(operator.mul, lambda d, n: _dimension_product(d, n))
+    __rmul__ = _operator(operator.mul, lambda d, n: _dimension_product(d, n), swapped=True)
+    __divmod__ = _operator(divmod, lambda d, n: _divided(d, n))
+    __rdivmod__ = _operator(divmod, lambda d, n: _divided(n, d), swapped=True)
+    __floordiv__ = _operator(operator.floordiv, lambda d, n: _divided(d, n)[0])
+    __rfloordiv__ = _operator(operator.floordiv, lambda d, n: _divided(n, d)[0], swapped=True)
+    __mod__ = _operator(operator.mod, lambda d, n: _divided(d, n)[1])
+    __rmod__ = _operator(operator.mod, lambda d, n: _divided(n, d)[1], swapped=True)
 
     def __neg__(self) -> Dimension | int:
         return self * -1
 
     def __pos__(self) -> Self:
         return self
-
-    def __mul__(self, other: object) -> Any:
-        return self._by_value(operator.mul, other) if (n := whole(other)) is None else (
-            _dimension_product(self, n))
-
-    def __rmul__(self, other: object) -> Any:
-        return self._by_value(operator.mul, other, True) if (n := whole(other)) is None else (
-            _dimension_product(self, n))
 
     def __pow__(self, power: object) -> Any:
         if (n := whole(power)) is None or isinstance(n, Dimension):
@@ -236,29 +234,6 @@ class Dimension(SymbolicDim):
     def __rtruediv__(self, other: object) -> Any:
         return self._by_value(operator.truediv, other, True)
 
-    def __divmod__(self, other: object) -> Any:
-        return self._by_value(divmod, other) if (n := whole(other)) is None else _divided(self, n)
-
-    def __rdivmod__(self, other: object) -> Any:
-        return self._by_value(divmod, other, True) if (n := whole(other)) is None else (
-            _divided(n, self))
-
-    def __floordiv__(self, other: object) -> Any:
-        return self._by_value(operator.floordiv, other) if (n := whole(other)) is None else (
-            _divided(self, n)[0])
-
-    def __rfloordiv__(self, other: object) -> Any:
-        return self._by_value(operator.floordiv, other, True) if (n := whole(other)) is None else (
-            _divided(n, self)[0])
-
-    def __mod__(self, other: object) -> Any:
-        return self._by_value(operator.mod, other) if (n := whole(other)) is None else (
-            _divided(self, n)[1])
-
-    def __rmod__(self, other: object) -> Any:
-        return self._by_value(operator.mod, other, True) if (n := whole(other)) is None else (
-            _divided(n, self)[1])
-
     def maximum(self, other: DimSize) -> DimSize:
         """The larger of this and an int or another dimension, decided or not."""
         return _extreme("max", self, other)
@@ -269,21 +244,10 @@ class Dimension(SymbolicDim):
 
     # Comparisons
 
-    def __ge__(self, other: object) -> object:
-        return self._by_value(operator.ge, other) if (n := whole(other)) is None else (
-            self.scope.decide(self, ">=", n))
-
-    def __le__(self, other: object) -> object:
-        return self._by_value(operator.le, other) if (n := whole(other)) is None else (
-            self.scope.decide(self, "<=", n))
-
-    def __gt__(self, other: object) -> object:
-        return self._by_value(operator.gt, other) if (n := whole(other)) is None else (
-            self.scope.decide(self, ">", n))
-
-    def __lt__(self, other: object) -> object:
-        return self._by_value(operator.lt, other) if (n := whole(other)) is None else (
-            self.scope.decide(self, "<", n))
+    __ge__ = _operator(operator.ge, lambda d, n: d.scope.decide(d, ">=", n))
+    __le__ = _operator(operator.le, lambda d, n: d.scope.decide(d, "<=", n))
+    __gt__ = _operator(operator.gt, lambda d, n: d.scope.decide(d, ">", n))
+    __lt__ = _operator(operator.lt, lambda d, n: d.scope.decide(d, "<", n))
 
     # Conversions
 

@@ -44,7 +44,7 @@ def _flatten_to(tree: PyTree, is_leaf: Callable[..., bool] | None, flatten: Any 
         try:
             calls += 1
             if calls % _CALLS == 0 and not raised:  # C++ is deeper by one level at most for each
-                isinstance(0, _LEVELS)      # RecursionError: that of a call would pass through C++
+                isinstance(0, _LEVELS)      # a RecursionError of a call would pass through C++
             return bool(raised) or is_leaf(*x)
         except BaseException as error:
             raised.append(error)
@@ -280,7 +280,7 @@ def tree_leaves_with_path(
 ) -> list[PathLeaf]:
     """`(key path, leaf)` of every leaf; see `tree_flatten_with_path`.
 
-    Args: tree, is_leaf, is_leaf_takes_path: as of `tree_flatten_with_path`.
+    Args: tree, is_leaf, is_leaf_takes_path: as for `tree_flatten_with_path`.
 
     >>> [(keystr(path), leaf) for path, leaf in tree_leaves_with_path({"k": (1, 2)})]
     [("['k'][0]", 1), ("['k'][1]", 2)]
@@ -297,7 +297,7 @@ def tree_map_with_path(f: Callable[..., PyTree], tree: PyTree, *rest: PyTree,
       f: a function of a key path and as many values as there are trees.
       tree: the pytree whose structure counts.
       *rest: further trees.
-      is_leaf, is_leaf_takes_path: as of `tree_flatten_with_path`.
+      is_leaf, is_leaf_takes_path: as for `tree_flatten_with_path`.
     Returns: A pytree of the structure of `tree`.
 
     >>> tree_map_with_path(lambda path, x: keystr(path) + "=" + str(x), {"k": [1, 2]})

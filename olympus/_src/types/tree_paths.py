@@ -259,8 +259,8 @@ def explain_mismatch(required: object, found: object, *, prefix: bool = False,
     >>> explain_mismatch([1, {"k": (1, 2)}], [1, {"k": (1, 2, 3)}])
     ["at [1]['k']: found tuple of length 3; required tuple of length 2"]
     """
-    places = _differences(required, found, prefix, is_leaf)
-    return [_sentence(place.path, place.a, place.b) for place in places]
+    differences = _differences(required, found, prefix, is_leaf)
+    return [_sentence(place.path, place.a, place.b) for place in differences]
 
 
 def prefix_errors(prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLeaf = None) -> list[str]:
@@ -271,8 +271,8 @@ def prefix_errors(prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLeaf = None
     >>> prefix_errors((1, None), ([2, 3], None)), prefix_errors([1], (1,))
     ([], ['at the root: found list of length 1; required tuple of length 1'])
     """
-    places = _differences(prefix_tree, full_tree, True, is_leaf)
-    return [_sentence(place.path, place.b, place.a) for place in places]
+    differences = _differences(prefix_tree, full_tree, True, is_leaf)
+    return [_sentence(place.path, place.b, place.a) for place in differences]
 
 
 def mismatch_error(what: str, advice: str, differences: list[str]) -> ValueError:

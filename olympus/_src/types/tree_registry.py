@@ -260,7 +260,7 @@ def register_static(cls: Typ) -> Typ:
 def static(**kwargs: Any) -> Any:
     """A `dataclasses.field(**kwargs)` that `register_dataclass` takes as metadata instead of data.
 
-    Args: **kwargs: as of `dataclasses.field`.
+    Args: **kwargs: as for `dataclasses.field`.
     Returns: A field, to be written after `name: type =`.
 
     >>> static().metadata["static"]

@@ -130,7 +130,7 @@ def _register_at_once() -> None:
     """Let XLA register for the CPU at once, and refuse at once.
 
     Until there is a client jaxlib keeps the registrations. It would then hand targets on before the
-    types that they need, and whoever needs the client next would get the error.
+    types that they need, and the next caller that needs the client would get the error.
     """
     xla_client.register_custom_type_handler("cpu", _jax.register_custom_type)
     xla_client.register_custom_call_handler("cpu", _jax.register_custom_call_target)
@@ -182,7 +182,7 @@ def _kernels_alone() -> Iterator[None]:
     """Two modules of `scipy.linalg`, which is all that C++ reads of it, without the package, whose
     import takes longer than most first calls.
 
-    They are taken away afterwards, so that whoever imports them finds them with their package.
+    They are taken away afterwards, so that a later import finds them with their package.
     """
     scipy, loaded = importlib.util.find_spec("scipy"), []
     folders = scipy and scipy.submodule_search_locations or ()

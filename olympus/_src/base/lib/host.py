@@ -96,7 +96,7 @@ def _let_go() -> None:
 
 
 def _wait_for_token(token: Any, functions: object) -> None:
-    with contextlib.suppress(Exception):    # who reads the results is told
+    with contextlib.suppress(Exception):    # a reader of the results gets the error
         to_the_end(token.block_until_ready)
 
 

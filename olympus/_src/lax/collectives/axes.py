@@ -120,7 +120,7 @@ def take_rows(x: ArrayLike, rows: ArrayLike) -> Array:
 class Collective(Primitive, abstract=True):
     """Works along the named axes that its param `names` holds: by default, linear in its operand.
 
-    The trace that binds an axis of vmap replaces it, by `vmap_named`; the remaining ones of a
+    The trace that binds an axis of vmap replaces it, by `vmap_named`; those that remain in a
     lowered program work along manual axes of a mesh.
     """
 

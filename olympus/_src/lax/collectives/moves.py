@@ -327,9 +327,9 @@ def _sources(size: int, perm: Sequence[tuple[int, int]]
              ) -> tuple[Array | np.ndarray, Array | np.ndarray]:
     """Per position, where its value comes from, and whether it comes from anywhere."""
     if not is_static((size,)):
-        source, places = full((size,), -1, np.int32), iota(np.int32, size)
+        source, numbers = full((size,), -1, np.int32), iota(np.int32, size)
         for src, dst in perm:
-            source = select_n(eq(places, dst), source, full((size,), src, np.int32))
+            source = select_n(eq(numbers, dst), source, full((size,), src, np.int32))
         return source, ge(source, 0)
     table = np.full(size, -1, np.int32)
     for src, dst in perm:
@@ -450,7 +450,7 @@ def psum_scatter(x: T, axis_name: AxisName, *, scatter_dimension: int = 0,
 
     Args:
       x: a pytree of arrays.
-      axis_name, axis_index_groups: as of `all_gather`.
+      axis_name, axis_index_groups: as for `all_gather`.
       scatter_dimension: the axis that is shared out; it has one entry per position and goes away.
       tiled: the axis has a multiple of that many entries, and each element keeps its share.
     Returns: A pytree of arrays without `scatter_dimension`, or with 1 / size of it if `tiled`.
@@ -518,7 +518,7 @@ def all_to_all(x: T, axis_name: AxisName, split_axis: int, concat_axis: int, *,
 
     Args:
       x: a pytree of arrays.
-      axis_name, axis_index_groups: as of `all_gather`.
+      axis_name, axis_index_groups: as for `all_gather`.
       split_axis: the axis that is shared out; it has one entry per position and goes away.
       concat_axis: where the new axis, of the parts by sender, is in the result.
       tiled: split `split_axis` into equal parts and join the parts along the existing
@@ -552,7 +552,7 @@ def pswapaxes(x: T, axis_name: AxisName, axis: int, *,
 
     Args:
       x: a pytree of arrays.
-      axis_name, axis_index_groups: as of `all_gather`.
+      axis_name, axis_index_groups: as for `all_gather`.
       axis: the axis of the array.
 
     Returns:
@@ -604,9 +604,9 @@ def _permutation_pairs(perm: Sequence[Sequence[int]], size: int) -> tuple[tuple[
             raise ValueError(f"ppermute: perm {perm} given; pairs (source, destination) are "
                              "required.")
         pairs.append((pair[0], pair[1]))
-    for what, places in (("sources", [src for src, _ in pairs]),
-                         ("destinations", [dst for _, dst in pairs])):
-        if len(set(places)) < len(places) or not all(0 <= i < size for i in places):
+    for what, members in (("sources", [src for src, _ in pairs]),
+                          ("destinations", [dst for _, dst in pairs])):
+        if len(set(members)) < len(members) or not all(0 <= i < size for i in members):
             raise ValueError("ppermute: sources and destinations must be unique and of the axis: "
                              f"perm {perm} given; different {what} in [0, {size}) are required.")
     return tuple(pairs)

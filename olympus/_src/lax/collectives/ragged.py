@@ -178,12 +178,12 @@ def _received(operand: Array, output: Array, indices: Sequence[ArrayLike], membe
     sender = argmax(hit, 1, np.int32)                               # [receivers, length]
     dtype = typeof(starts).dtype
     count = typeof(sender).shape[0]
-    places = typeof(members).shape[1]
+    members_of_line = typeof(members).shape[1]
     line = broadcast_in_dim(iota(np.int32, count), (count, length), (0,))
-    flat = reshape(add(mul(line, np.int32(places)), sender), (count * length,))
+    flat = reshape(add(mul(line, np.int32(members_of_line)), sender), (count * length,))
 
     def chosen(table: ArrayLike) -> Array:
-        return take_rows(reshape(table, (count * places,)), flat)
+        return take_rows(reshape(table, (count * members_of_line,)), flat)
 
     row = reshape(broadcast_in_dim(iota(dtype, length), (count, length), (1,)), (count * length,))
     row = sub(add(row, chosen(first)), chosen(starts))

@@ -383,7 +383,7 @@ def pmean(x: T, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups = Non
       axis_name: a bound axis name, or several.
       axis_index_groups: lists of positions that partition the axis; means are within each.
     Returns: A pytree of floating or complex arrays of the shapes of `x`; a Python number for one,
-      as of `psum`.
+      as for `psum`.
 
     >>> centre = lambda x: x - olympus.lax.pmean(x, "i")
     >>> olympus.vmap(centre, axis_name="i")(olympus.numpy.arange(3))

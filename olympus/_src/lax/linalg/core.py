@@ -224,7 +224,7 @@ def columns(x: ArrayLike, start: int, stop: int | None) -> Array:
     return slice_in_dim(x, start, stop, 1, typeof(x).ndim - 1)
 
 
-def take_rows(x: Array, places: ArrayLike) -> Array:
+def take_rows(x: Array, indices: ArrayLike) -> Array:
     """x[..., m, n] at places[..., m]: the rows of each matrix in another order."""
     aval = typeof(x)
     if aval.size == 0:
@@ -232,13 +232,13 @@ def take_rows(x: Array, places: ArrayLike) -> Array:
     batch = tuple(range(aval.ndim - 2))
     at = (aval.ndim - 2,)
     numbers = GatherDimensionNumbers((aval.ndim - 1,), at, at, batch, batch)
-    return gather(x, expand_dims(places, (-1,)), numbers, (*[1] * (aval.ndim - 1), aval.shape[-1]),
+    return gather(x, expand_dims(indices, (-1,)), numbers, (*[1] * (aval.ndim - 1), aval.shape[-1]),
                   unique_indices=True)
 
 
-def take_columns(x: Array, places: ArrayLike) -> Array:
+def take_columns(x: Array, indices: ArrayLike) -> Array:
     """x[..., m, n] at places[..., n]: the columns of each matrix in another order."""
-    return matrix_transpose(take_rows(matrix_transpose(x), places))
+    return matrix_transpose(take_rows(matrix_transpose(x), indices))
 
 
 def merged(x: ArrayLike, dim: int | None, free: int) -> tuple[Array, Shape]:

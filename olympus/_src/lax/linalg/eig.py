@@ -84,7 +84,7 @@ class Eig(MatrixOperation):
             ) -> tuple[list[Array], list[Tangent]]:
         """ẇ = diag(vr⁻¹ẋvr), v̇r = vr (F∘vr⁻¹ẋvr), F = 1/(w_j - w_i), then normalised.
 
-        Giles 2008, §3.1; Boeddeker et al. 2017. Left eigenvectors are the right ones of xᴴ.
+        Giles 2008, §3.1; Boeddeker et al. 2017. Left eigenvectors are the right eigenvectors of xᴴ.
         """
         left, right = compute_left_eigenvectors, compute_right_eigenvectors
         if (left or right) and not enable_eigvec_derivs:

@@ -145,15 +145,15 @@ def _assembled(q: Array, w: Array, v: Array, unit: ArrayLike, n: int, compute_uv
         added = gt(arithmetic.abs(rows(v, n, None)), 0.5)
         added = reduce_sum(as_dtype(added, s), (last - 1,))
         s = select(eq(added, 0.0), s, full_like(s, -1))
-    places = broadcasted_iota(INT32, typeof(s).shape, last - 1)
-    s, places = sort([neg(s), places], last - 1)
+    order = broadcasted_iota(INT32, typeof(s).shape, last - 1)
+    s, order = sort([neg(s), order], last - 1)
     s = columns(neg(s), 0, n)
     s = mul(s, broadcast_in_dim(unit, typeof(s).shape, range(last)))
     wrong = mul(expand_dims(reduce_sum(s, (last - 1,)), (-1,)), 0.0)     # 0 or NaN
     s = add(s, broadcast_in_dim(wrong, typeof(s).shape, range(last)))
     if not compute_uv:
         return [s]
-    w, v = [rows(columns(take_columns(x, places), 0, n), 0, n) for x in (w, v)]
+    w, v = [rows(columns(take_columns(x, order), 0, n), 0, n) for x in (w, v)]
     # Columns of length 0 have no direction: a QR factorisation completes the others.
     first, r, *_ = qr(w, full_matrices=False)
     along = diagonal(r)

@@ -2,10 +2,10 @@
 
 With y = 1 - x, s = a + b and D = xᵃ yᵇ / B(a, b), I is D over a continued fraction (DLMF 8.17.22,
 its even part), which converges fast for x < (a+1) / (s+2); beyond, I(a, b; x) = 1 - I(b, a; y), or
-the power series in x (DLMF 8.17.7) where b x <= 1 and so I may be small, or that of I(b, a; y)
-without its first term, 1, where b <= 1. D is a product of powers of ratios near 1, as Loader (2000)
-computes the binomial distribution: large parameters cost no digits. Beyond 1e9, in float32 1e5, it
-is the uniform expansion (DLMF 8.18.9). What is known of y beside x costs no digits, either.
+the power series in x (DLMF 8.17.7) where b x <= 1 and so I may be small, or the series of I(b, a;
+y) without its first term, 1, where b <= 1. D is a product of powers of ratios near 1, as Loader
+(2000) computes the binomial distribution: large parameters cost no digits. Beyond 1e9, in float32
+1e5, it is the uniform expansion (DLMF 8.18.9). What is known of y beside x costs no digits, either.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ With P and Q the regularised functions (DLMF 8.2.4), D = xᵃ e⁻ˣ / Γ(a+1) a
     small     a <= 1.1, x <= 1.1         Q = -expm1(t) - eᵗ a Σ (-x)ⁿ / ((a+n) n!)       DLMF 8.7.3
     uniform   a >= 16, |μ| <= 1/2        Q = erfc(η √(a/2)) / 2 + R(a, η)                DLMF 8.12.4
 
-First derivatives in `a` are those of the same formulas, term by term, so that nothing cancels;
+First derivatives in `a` differentiate the same formulas, term by term, so nothing cancels;
 `parameter_derivatives` has the further ones.
 """
 
@@ -450,7 +450,7 @@ def _density_in_x(t: Array, p: Array, a: Array, x: Array) -> Array:
     a, x = shaped
     one, above = full_like(a, 1.0), gt(a, 1.0)
     at_0 = bitwise_and(eq(x, 0.0), ge(a, 1.0))
-    # (a - 1) xᵃ⁻² / Γ(a), of which the limit for x = 0 is that of xᵃ⁻² / Γ(a - 1).
+    # (a - 1) xᵃ⁻² / Γ(a), whose limit for x = 0 is the limit of xᵃ⁻² / Γ(a - 1).
     below = gamma_density_p.bind(select(above, sub(a, 1.0), one), x)
     limit = sub(select(above, below, full_like(a, 0.0)), p)
     slope = mul(p, sub(div(sub(a, 1.0), select(at_0, one, x)), 1.0))

@@ -231,7 +231,7 @@ class Computed(Elementwise):
         # Others need not ask for the platform.
         small = dtypes.itemsize_bits(dtypes.to_real_dtype(out.dtype)) <= 32
         least = F32 if small and self.least == F64 and b.platform != "cpu" else self.least
-        # Without 64-bit types numbers and tables of a formula are of float32, too.
+        # Without 64-bit types the numbers and tables of a formula are float32, too.
         x64 = not (small and least == F32 and b.platform != "cpu")
         program = self.program(least, x64, out.shape, out.dtype, len(xs), **params)
         # Lowered operations may make further ones, and bounds of float64 are infinite in float32.

@@ -55,7 +55,7 @@ def _reflected(s: Array, q: Array) -> tuple[Array, Array, Array, Array, Array, A
     """Where ζ(s, q) is ζ(s, over) + (-1)ˢ (ζ(s, near) - ζ(s, far)), with operands above 0.
 
     That is its definition for q < 0 and whole s: over = q + n and near = 1 - q - n are in (0, 1),
-    far is 1 - q. The results are where this is so, s, (-1)ˢ, over, near and far.
+    far is 1 - q. The results are a mask of these points, s, (-1)ˢ, over, near and far.
     """
     n, one = neg(floor(q)), full_like(q, 1.0)
     over = add(q, n)

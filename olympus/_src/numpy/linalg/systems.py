@@ -268,8 +268,8 @@ def _minor(a: Array, left: tuple[int, ...], odd: Callable[..., Array] = sub) -> 
 def _parity(pivots: Array, dtype: DType) -> Array:
     """-1 for an odd number of row exchanges, else 1."""
     last = len(pivots.shape) - 1
-    places = convert_element_type(pivots != _last_indices(pivots), pivots.dtype)
-    odd = reduce_sum(places, (last,)) & 1
+    swaps = convert_element_type(pivots != _last_indices(pivots), pivots.dtype)
+    odd = reduce_sum(swaps, (last,)) & 1
     return convert_element_type(1 - 2 * odd, dtype)
 
 

@@ -442,14 +442,14 @@ def interp1d(x: ArrayLike, y: ArrayLike, kind: str = "linear", axis: int = -1, c
     curve = _curve(kind, x, y)
 
     def interpolant(at: ArrayLike) -> Array:
-        places = inexact(asarray(at))
-        out = curve(places)
+        points = inexact(asarray(at))
+        out = curve(points)
         if beyond is not None:
             low, high = beyond
-            t = places.reshape(*places.shape, *[1] * (y.ndim - 1))
+            t = points.reshape(*points.shape, *[1] * (y.ndim - 1))
             out = where(t < x[0], low, where(t > x[-1], high, out))
-        return moveaxis(out, tuple(range(places.ndim)),
-                        tuple(range(axis, axis + places.ndim)))
+        return moveaxis(out, tuple(range(points.ndim)),
+                        tuple(range(axis, axis + points.ndim)))
 
     return interpolant
 

@@ -173,12 +173,12 @@ def solve_banded(l_and_u: tuple[int, int], ab: ArrayLike, b: ArrayLike, overwrit
 def _factored(ab: Array) -> Array:
     """The diagonals[w + 1, n] of the lower Cholesky factor from the matrix's."""
     ab, width = _zero_beyond(ab), number_of(ab, -2)
-    places = np.arange(width)
+    offsets = np.arange(width)
     # A window of `width` rows gains with each step the row below, up to its diagonal.
-    column = places_of(ab)[:, None] + 1 + places
-    entering = _gathered(ab, width - 1 - places + 0 * column, column)
-    row = places[:, None]
-    window = _gathered(ab, row - places, places + 0 * row)
+    column = places_of(ab)[:, None] + 1 + offsets
+    entering = _gathered(ab, width - 1 - offsets + 0 * column, column)
+    row = offsets[:, None]
+    window = _gathered(ab, row - offsets, offsets + 0 * row)
 
     def step(window: Array, entering: Array) -> tuple[Array, Array]:
         column = window[:, 0] / sqrt(window[0, 0].real).astype(window.dtype)
@@ -251,7 +251,7 @@ def solveh_banded(ab: ArrayLike, b: ArrayLike, overwrite_ab: bool = False,
     """The solution x of a x = b with a positive definite matrix a of few diagonals.
 
     Args:
-      ab: [..., u + 1, n]: its upper diagonals, or if `lower` those below, as of `cholesky_banded`.
+      ab: [..., u + 1, n]: its upper diagonals, or if `lower` those below, as for `cholesky_banded`.
       lower: whether ab holds the lower diagonals.
     Returns: [..., n] for a vector, else [..., n, m]; NaN where a is not positive definite.
 

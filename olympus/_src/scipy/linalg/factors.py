@@ -114,12 +114,12 @@ def lu(a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False,
     left = tril(left, -1) + eye(left)
     upper = triu(factors[..., :k, :])
     # Row order[i] of a is row i of L U.
-    places = iota(np.int32, m)
-    back = order[..., None, :] == places[:, None]
+    rows = iota(np.int32, m)
+    back = order[..., None, :] == rows[:, None]
     if permute_l:
         return matmul(manipulation.astype(back, x.dtype), left), upper
     if p_indices:
-        return (back * places).sum(-1), left, upper
+        return (back * rows).sum(-1), left, upper
     return manipulation.astype(back, dtypes.to_real_dtype(x.dtype)), left, upper
 
 
@@ -326,7 +326,7 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Arra
 @partial(vectorize, signature="(n,n),(n,n)->(n,n),(n,n)")
 def _triangular(t: Array, z: Array) -> tuple[Array, Array]:
     """A rotation for each element below the diagonal, from the last one on, as SciPy has them."""
-    n, places = typeof(t).shape[0], places_of(t)
+    n, indices = typeof(t).shape[0], places_of(t)
     least = dtypes.finfo(t.dtype).eps
 
     def rotate(i: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -343,10 +343,10 @@ def _triangular(t: Array, z: Array) -> tuple[Array, Array]:
         cos, sin = where(coupled, shift / size, 1), where(coupled, c / size, 0)
         basis = stack([stack([cos, -sin.conj()]), stack([sin, cos.conj()])])
         rows = dynamic_slice_in_dim(t, m - 1, 2, 0)
-        rows = where(places >= m - 1, matmul(adjoint(basis), rows), rows)
+        rows = where(indices >= m - 1, matmul(adjoint(basis), rows), rows)
         t = dynamic_update_slice_in_dim(t, rows, m - 1, 0)
         columns, turned = [matmul(dynamic_slice_in_dim(x, m - 1, 2, 1), basis) for x in (t, z)]
-        columns = where(places[:, None] <= m, columns, dynamic_slice_in_dim(t, m - 1, 2, 1))
+        columns = where(indices[:, None] <= m, columns, dynamic_slice_in_dim(t, m - 1, 2, 1))
         columns = columns.at[m, 0].set(0)
         return (dynamic_update_slice_in_dim(t, columns, m - 1, 1),
                 dynamic_update_slice_in_dim(z, turned, m - 1, 1))

@@ -119,8 +119,8 @@ def circulant(c: ArrayLike) -> Array:
      [3 2 1]]
     """
     x = vector("circulant", c)
-    places = places_of(x)
-    return x[..., (places[:, None] - places) % maximum(typeof(x).shape[-1], 1)]
+    indices = places_of(x)
+    return x[..., (indices[:, None] - indices) % maximum(typeof(x).shape[-1], 1)]
 
 
 @fused
@@ -224,7 +224,7 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
     Args:
       a: [..., m], m > 0.
       n: the size of v.
-      mode: "full", "same" or "valid", as of `olympus.numpy.convolve`.
+      mode: "full", "same" or "valid", as for `olympus.numpy.convolve`.
     Returns: [..., k, n], of as many rows as the convolution has elements.
 
     Raises ValueError for a number, no elements, n < 1 and other modes.

@@ -55,10 +55,10 @@ def eigvalsh(a: ArrayLike, b: ArrayLike | None = None, *, lower: bool = True,
     """The eigenvalues of symmetric or Hermitian matrices: `eigh` without the vectors.
 
     Args:
-      a, b: as of `eigh`.
+      a, b: as for `eigh`.
       lower: read the lower triangles, else the upper ones.
       overwrite_a, overwrite_b, check_finite: SciPy's, without effect.
-      type: of the generalised problem, as of `eigh`.
+      type: of the generalised problem, as for `eigh`.
     Returns: [..., n], real and ascending.
 
     >>> print(onp.round(olympus.scipy.linalg.eigvalsh(onp.array([[2., 1.], [1., 2.]])), 4))
@@ -148,7 +148,7 @@ def eigvalsh_tridiagonal(d: ArrayLike, e: ArrayLike, select: str = "a",
     Args:
       d: [n], the diagonal, real.
       e: [n - 1], the diagonal above.
-      select, select_range: which eigenvalues, as of `eigh_tridiagonal`.
+      select, select_range: which eigenvalues, as for `eigh_tridiagonal`.
       check_finite, tol, lapack_driver: SciPy's, without effect.
     Returns: [k], real and ascending.
 

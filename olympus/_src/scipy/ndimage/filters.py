@@ -204,7 +204,7 @@ def correlate(input: ArrayLike, weights: ArrayLike, *, mode: str = "reflect",
               cval: ArrayLike = 0.0, origin: int | tuple[int, ...] = 0) -> Array:
     """The correlation with an array of weights: weighted sums of neighbours.
 
-    Args: origin: as of `correlate1d`, for all axes or of each.
+    Args: origin: as for `correlate1d`, for all axes or of each.
 
     Raises ValueError for ranks that differ.
 
@@ -221,7 +221,7 @@ def convolve(input: ArrayLike, weights: ArrayLike, *, mode: str = "reflect", cva
              origin: int | tuple[int, ...] = 0) -> Array:
     """The convolution with an array of weights.
 
-    Args: mode, cval, origin: as of `correlate`.
+    Args: mode, cval, origin: as for `correlate`.
 
     Raises ValueError for ranks that differ.
 
@@ -292,7 +292,7 @@ def gaussian_filter(input: ArrayLike, sigma: ArrayLike | Sequence[ArrayLike],
       sigma: the standard deviation, in pixels, of all axes or a sequence of one per axis; traced
         only if `radius` is given.
       order: of the derivative, of all axes or per axis.
-      mode, cval: as of `correlate1d`; the mode of all axes or per axis.
+      mode, cval: as for `correlate1d`; the mode of all axes or per axis.
       radius: after how many pixels it is, instead; of all axes or per axis.
 
     Raises ValueError for a negative order, and sequences of another length.
@@ -330,7 +330,7 @@ def gaussian_laplace(input: ArrayLike, sigma: ArrayLike | Sequence[ArrayLike], *
                      mode: str | Sequence[str] = "reflect", cval: ArrayLike = 0.0) -> Array:
     """The sum of the second derivatives of an image smoothed by a Gaussian.
 
-    Args: mode, cval: as of `gaussian_filter`; the mode of an axis applies, as in SciPy, to its
+    Args: mode, cval: as for `gaussian_filter`; the mode of an axis applies, as in SciPy, to its
         derivative's whole term, so also beyond the other edges.
 
     >>> print(abs(olympus.scipy.ndimage.gaussian_laplace(onp.ones(3), 1.0)).round(2))
@@ -388,7 +388,7 @@ def sobel(input: ArrayLike, axis: int = -1, *, mode: str | tuple[str, ...] = "re
           cval: ArrayLike = 0.0) -> Array:
     """Sobel's filter: differences along one axis, smoothed by (1, 2, 1) along the others.
 
-    Args: mode, cval: as of `gaussian_filter`.
+    Args: mode, cval: as for `gaussian_filter`.
 
     >>> print(olympus.scipy.ndimage.sobel(onp.array([1., 2., 4.])))
     [1. 3. 2.]
@@ -401,7 +401,7 @@ def prewitt(input: ArrayLike, axis: int = -1, *, mode: str | tuple[str, ...] = "
             cval: ArrayLike = 0.0) -> Array:
     """Prewitt's filter: differences along one axis, smoothed by (1, 1, 1) along the others.
 
-    Args: mode, cval: as of `gaussian_filter`.
+    Args: mode, cval: as for `gaussian_filter`.
 
     >>> print(olympus.scipy.ndimage.prewitt(onp.array([1., 2., 4.])))
     [1. 3. 2.]
@@ -414,7 +414,7 @@ def laplace(input: ArrayLike, *, mode: str | tuple[str, ...] = "reflect",
             cval: ArrayLike = 0.0) -> Array:
     """The sum of second differences along all axes.
 
-    Args: mode, cval: as of `gaussian_filter`.
+    Args: mode, cval: as for `gaussian_filter`.
 
     >>> print(olympus.scipy.ndimage.laplace(onp.array([0., 1., 4., 9.])))
     [ 1.  2.  2. -5.]
@@ -453,8 +453,8 @@ def uniform_filter(input: ArrayLike, size: int | tuple[int, ...] = 3, *,
     """The mean over each pixel's neighbours.
 
     Args:
-      mode, cval: as of `gaussian_filter`.
-      origin: as of `correlate`.
+      mode, cval: as for `gaussian_filter`.
+      origin: as for `correlate`.
 
     >>> print(olympus.scipy.ndimage.uniform_filter(onp.ones((2, 2))).round(3))
     [[1. 1.]
@@ -502,8 +502,8 @@ def _neighbours(name: str, x: Array, window: np.ndarray, mode: object, cval: Arr
     """The image moved to every place of the window."""
     sizes = typeof(x).shape
     wide = _extended(name, x, [_reach(name, n, 0) for n in window.shape], mode, cval)
-    places = [p for p in itertools.product(*map(range, window.shape)) if window[p]]
-    return [wide[tuple(slice(i, i + n) for i, n in zip(place, sizes))] for place in places]
+    offsets = [p for p in itertools.product(*map(range, window.shape)) if window[p]]
+    return [wide[tuple(slice(i, i + n) for i, n in zip(place, sizes))] for place in offsets]
 
 
 def _folded(name: str, op: Callable[[Array, Array], Array], input: ArrayLike,
@@ -544,7 +544,7 @@ def maximum_filter(input: ArrayLike, size: int | tuple[int, ...] | None = None,
 
     Args:
       footprint: a static array of the image's rank that is true where a neighbour counts, instead.
-      mode, cval: as of `gaussian_filter`.
+      mode, cval: as for `gaussian_filter`.
 
     Raises ValueError for neither a size nor a footprint.
 
@@ -605,10 +605,10 @@ def median_filter(input: ArrayLike, size: int | tuple[int, ...] | None = None,
 
 complete_docstrings(globals(), {
     "input": "an image of any rank.",
-    "mode, cval, origin": "as of `correlate1d`.",
-    "mode, cval": "as of `correlate1d`.",
+    "mode, cval, origin": "as for `correlate1d`.",
+    "mode, cval": "as for `correlate1d`.",
     "axis": "along which.",
-    "size, footprint, mode, cval": "as of `maximum_filter`.",
+    "size, footprint, mode, cval": "as for `maximum_filter`.",
     "weights": "an array of the same rank.",
     "sigma": "the standard deviation, in pixels.",
     "truncate": "after how many standard deviations the Gaussian is cut off.",

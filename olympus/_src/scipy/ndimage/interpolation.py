@@ -79,17 +79,17 @@ def _coefficients(x: Array, order: int, axis: int, mode: str) -> Array:
     if definitely_equal(n, 1):
         return x
     side, middle = (1 / 6, 4 / 6) if order == 3 else (1 / 8, 6 / 8)
-    places = counted(n)
+    indices = counted(n)
     x = moveaxis(x, axis, 0)
     shape = typeof(x).shape
     flat = x.reshape((n, -1))
     if mode == "grid-wrap":
-        away = abs(places[:, None] - places)
+        away = abs(indices[:, None] - indices)
         matrix = middle * (away == 0) + side * (away == 1) + side * (away == n - 1)
         inverse = np.linalg.inv(matrix) if is_static((n,)) else inv(matrix)
         flat = matmul(inverse.astype(flat.dtype), flat)
     else:
-        first, last = 1.0 * (places == 0), 1.0 * (places == n - 1)
+        first, last = 1.0 * (indices == 0), 1.0 * (indices == n - 1)
         folded, doubled = (side, 0) if mode in ("reflect", "grid-mirror") else (0, side)
         below, above = side + doubled * last, side + doubled * first
         main = middle + folded * (first + last)
@@ -218,8 +218,8 @@ def sampled(x: Array, coordinates: Sequence[Array], order: int, mode: str, cval:
         taps.append(axis)
     total: Any = 0
     for combination in itertools.product(*taps):
-        places, weights, known = zip(*combination)
-        value = x[tuple(places)]
+        indices, weights, known = zip(*combination)
+        value = x[tuple(indices)]
         if mode == "grid-constant":
             value = where(functools.reduce(operator.and_, known), value, cval)
         for weight in weights:
@@ -321,8 +321,8 @@ def affine_transform(input: ArrayLike, matrix: ArrayLike, offset: ArrayLike = 0.
         last column.
       offset: [n], or a number for all axes; not read where the matrix has it.
       output_shape: of the result; the image's unless given.
-      order, cval, prefilter: as of `map_coordinates`.
-      mode: as of `map_coordinates`, but "constant" and "wrap" are SciPy's.
+      order, cval, prefilter: as for `map_coordinates`.
+      mode: as for `map_coordinates`, but "constant" and "wrap" are SciPy's.
     Returns: An image of the same dtype.
 
     Raises ValueError for a matrix of another shape.
@@ -359,7 +359,7 @@ def shift(input: ArrayLike, shift: ArrayLike, *, order: int = 3, mode: str = "co
     Args:
       input: an image of n axes.
       shift: [n], or a number for all axes; may be traced.
-      order, mode, cval, prefilter: as of `affine_transform`.
+      order, mode, cval, prefilter: as for `affine_transform`.
     Returns: An image of the same shape and dtype.
 
     >>> print(olympus.scipy.ndimage.shift(onp.array([1., 2., 3.]), 1.0, order=1))
@@ -382,7 +382,7 @@ def zoom(input: ArrayLike, zoom: float | tuple[float, ...], *, order: int = 3,
     Args:
       input: an image of n axes.
       zoom: a factor per axis, or one for all; static.
-      order, mode, cval, prefilter: as of `affine_transform`.
+      order, mode, cval, prefilter: as for `affine_transform`.
       grid_mode: whether pixels are areas, so that edges meet, or points, so that the middles of the
         first and last pixels do.
     Returns: An image of the same dtype, of the shape times the factors, rounded.

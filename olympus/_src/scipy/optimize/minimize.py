@@ -108,7 +108,7 @@ def minimize(fun: Callable[..., ArrayLike], x0: PyTree, args: tuple[PyTree, ...]
       bounds: (least, greatest) values, scalars or pytrees like `x0`; infinite where there are none.
         SciPy takes pairs for each variable.
     Returns: OptimizeResults. `hess_inv` is n by n for BFGS (of the real parts, then the imaginary
-      ones), None for the others; `jac` is the gradient as of `olympus.grad`.
+      ones), None for the others; `jac` is the gradient as for `olympus.grad`.
 
     Raises ValueError for unknown methods and options, TypeError for a function that is no real
     scalar and for bounds of complex numbers.

@@ -139,7 +139,7 @@ def correlate(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = 
 
     Args:
       in1, in2: arrays of one rank, with elements; the dtype is the promoted one.
-      mode: "full", "same" (in1's shape) or "valid", as of `convolve`.
+      mode: "full", "same" (in1's shape) or "valid", as for `convolve`.
       method: "direct", "fft", or "auto", the one that takes fewer multiplications.
       precision: of direct products, as in `lax.dot_general`.
     Returns: An array of their rank; `correlation_lags` gives the k of a vector's elements.
@@ -216,7 +216,7 @@ def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full",
 
     Args:
       in1, in2: arrays of one rank, with elements; integers become floats.
-      mode: "full", "same" (in1's shape) or "valid", as of `convolve`.
+      mode: "full", "same" (in1's shape) or "valid", as for `convolve`.
       axes: over which axes; all unless given. The others broadcast.
     Returns: An array of their rank, of a floating or complex dtype.
 
@@ -236,7 +236,7 @@ def oaconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full",
 
     Args:
       in1, in2: arrays of one rank, with elements; integers become floats.
-      mode: "full", "same" (in1's shape) or "valid", as of `convolve`.
+      mode: "full", "same" (in1's shape) or "valid", as for `convolve`.
       axes: over which axes; all unless given.
     Returns: An array of their rank, of a floating or complex dtype.
 
@@ -282,7 +282,7 @@ def convolve2d(in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str
 
     Args:
       in1, in2: matrices; the dtype is the promoted one, and stays one of integers.
-      mode: "full", "same" (in1's shape) or "valid", as of `convolve`.
+      mode: "full", "same" (in1's shape) or "valid", as for `convolve`.
       boundary: in1 is continued by "fill" (`fillvalue`), "wrap" (periodically) or "symm" (mirrored,
         the last element twice).
       fillvalue: a scalar.
@@ -307,7 +307,7 @@ def correlate2d(in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: st
 
     Args:
       in1, in2: matrices; the dtype is the promoted one.
-      boundary: "fill", "wrap" or "symm", as of `convolve2d`.
+      boundary: "fill", "wrap" or "symm", as for `convolve2d`.
 
     >>> x = onp.array([[1, 2], [3, 4]])
     >>> print(olympus.scipy.signal.correlate2d(x, onp.array([[1, 10]]), "valid"))

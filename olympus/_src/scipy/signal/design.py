@@ -191,7 +191,7 @@ def cheby1(N: int, rp: float, Wn: float | Sequence[float], btype: str = "low",
     """Chebyshev's filter of the first kind: equal ripples in the band, and a steep edge.
 
     Args:
-      N, Wn, btype, analog, output, fs: as of `butter`; at an edge the response is -rp decibels.
+      N, Wn, btype, analog, output, fs: as for `butter`; at an edge the response is -rp decibels.
       rp: the ripple in decibels.
     Returns: As `butter`.
 
@@ -210,7 +210,7 @@ def cheby2(N: int, rs: float, Wn: float | Sequence[float], btype: str = "low",
     """Chebyshev's filter of the second kind: flat in its band, equal ripples beyond.
 
     Args:
-      N, Wn, btype, analog, output, fs: as of `butter`; an edge is where -rs decibels are reached.
+      N, Wn, btype, analog, output, fs: as for `butter`; an edge is where -rs decibels are reached.
       rs: how far down the ripples are, in decibels.
     Returns: As `butter`.
 
@@ -252,7 +252,7 @@ def iirnotch(w0: ArrayLike, Q: ArrayLike, fs: ArrayLike = 2.0) -> tuple[Array, A
 def iirpeak(w0: ArrayLike, Q: ArrayLike, fs: ArrayLike = 2.0) -> tuple[Array, Array]:
     """The filter of second order that keeps one frequency.
 
-    Args: w0, Q, fs: as of `iirnotch`; the width is the passed band's.
+    Args: w0, Q, fs: as for `iirnotch`; the width is the passed band's.
     Returns: (b[3], a[3]).
 
     >>> b, a = olympus.scipy.signal.iirpeak(0.5, 10.0)
@@ -469,14 +469,14 @@ def kaiserord(ripple: float, width: float) -> tuple[int, float]:
 def sinc_taps(size: int, edges: Sequence[float], window: np.ndarray, scale: bool = True
               ) -> np.ndarray:
     """A filter of the bands between pairs of edges in [0, 1], 1 in the middle of the first."""
-    places = np.arange(size) - (size - 1) / 2
-    taps = sum(high * np.sinc(high * places) - low * np.sinc(low * places)
+    times = np.arange(size) - (size - 1) / 2
+    taps = sum(high * np.sinc(high * times) - low * np.sinc(low * times)
                for low, high in zip(edges[::2], edges[1::2], strict=True)) * window
     if not scale:
         return taps
     low, high = edges[:2]
     middle = 0 if low == 0 else 1 if high == 1 else (low + high) / 2
-    return taps / (taps * np.cos(np.pi * places * middle)).sum()
+    return taps / (taps * np.cos(np.pi * times * middle)).sum()
 
 
 def firwin(numtaps: int, cutoff: float | Sequence[float], *, width: float | None = None,
@@ -488,7 +488,7 @@ def firwin(numtaps: int, cutoff: float | Sequence[float], *, width: float | None
       numtaps: the number of coefficients.
       cutoff: the edges, ascending, in units of half the samples' frequency, or of `fs`.
       width: of the edges: Kaiser's window that makes them so, in place of `window`.
-      window: as of `get_window`.
+      window: as for `get_window`.
       pass_zero: whether the frequency 0 is in a band; or "lowpass", "highpass", "bandpass",
         "bandstop".
       scale: the response is 1 in the middle of the first band, or at its end where it reaches 0 or

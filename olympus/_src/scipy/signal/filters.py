@@ -391,7 +391,7 @@ def sosfreqz(sos: ArrayLike, worN: ArrayLike | None = 512, whole: bool = False,
              fs: ArrayLike = 6.283185307179586) -> tuple[Array, Array]:
     """The response in frequency of sections of second order, one after the other.
 
-    Args: worN, whole, fs: as of `freqz`.
+    Args: worN, whole, fs: as for `freqz`.
     Returns: (frequencies[m], responses[m], complex).
 
     Raises ValueError for another shape.

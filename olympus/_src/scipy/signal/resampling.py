@@ -92,7 +92,7 @@ def resample(x: ArrayLike, num: int, t: ArrayLike | None = None, axis: int = 0,
       num: how many samples are wanted.
       t: the evenly spaced times of x's samples.
       axis: along which.
-      window: the weights of the spectrum: a name as of `get_window`, an array with a weight for
+      window: the weights of the spectrum: a name as for `get_window`, an array with a weight for
         each frequency in the order of `fftfreq`, or a function of those frequencies.
       domain: "time", or "freq": x is the spectrum itself.
     Returns: An array like x with num samples along the axis, or if t is given (that, the new
@@ -207,7 +207,7 @@ def savgol_filter(x: ArrayLike, window_length: int, polyorder: int, deriv: int =
 
     Args:
       x: a real signal; integers become floats.
-      window_length, polyorder, deriv, delta: as of `savgol_coeffs`.
+      window_length, polyorder, deriv, delta: as for `savgol_coeffs`.
       axis: along which.
       mode: "interp": the ends come from the first and last window's polynomial; or how x is
         continued: "mirror", "nearest", "wrap", "constant".
@@ -230,8 +230,8 @@ def savgol_filter(x: ArrayLike, window_length: int, polyorder: int, deriv: int =
         raise ValueError(f"savgol_filter: window_length {length} given for {size} samples; no more "
                          "than those are required for mode 'interp'.")
     half = length // 2
-    places = [(length - 1) / 2, *range(half), *range(length - half, length)]
-    rows = _fit("savgol_filter", length, polyorder, deriv, delta, places).astype(
+    points = [(length - 1) / 2, *range(half), *range(length - half, length)]
+    rows = _fit("savgol_filter", length, polyorder, deriv, delta, points).astype(
         dtypes.to_real_dtype(x.dtype))
     out = convolve1d(x, rows[0, ::-1], mode="constant" if mode == "interp" else mode, cval=cval)
     if mode == "interp" and half:

@@ -60,12 +60,12 @@ def detrend(data: ArrayLike, axis: int = -1, type: str = "linear", bp: int | Seq
         return moveaxis(x - mean(x, -1, keepdims=True), -1, axis)
     n = typeof(x).shape[-1]
     given = (bp,) if isinstance(bp, (int, np.integer)) else sequence(bp, "detrend", "bp")
-    places = sorted({0, *[static_int(i, "detrend", "bp") for i in given]})
-    if less(n, places[-1]) or places[0] < 0:
+    breaks = sorted({0, *[static_int(i, "detrend", "bp") for i in given]})
+    if less(n, breaks[-1]) or breaks[0] < 0:
         raise ValueError(f"detrend: bp {bp!r} given for {n} samples; places within the signal are "
                          "required.")
     parts = []
-    for start, stop in zip(places, [*places[1:], n], strict=True):
+    for start, stop in zip(breaks, [*breaks[1:], n], strict=True):
         part = x[..., start:stop]
         basis = _lines(stop - start).astype(x.dtype)
         parts.append(part - (part @ basis) @ basis.T)
@@ -228,8 +228,8 @@ def stft(x: ArrayLike, fs: ArrayLike = 1.0, window: Window = "hann", nperseg: in
         or None, not at all.
       padded: fill up with zeros to a whole number of segments.
       scaling: "spectrum", or "psd", whose squares are a density.
-    Returns: (frequencies[k], times[m], transforms), complex: the axis of time is last, that of
-      frequencies in the place of `axis`.
+    Returns: (frequencies[k], times[m], transforms), complex: the axis of time is last, the axis
+      of frequencies in the place of `axis`.
 
     Raises ValueError for sizes that do not fit and names that are unknown.
 
@@ -351,7 +351,7 @@ def periodogram(x: ArrayLike, fs: ArrayLike = 1.0, window: Window = "boxcar",
     """The power spectral density of a signal as one segment.
 
     Args:
-      fs, window, detrend, return_onesided, scaling, axis: as of `csd`.
+      fs, window, detrend, return_onesided, scaling, axis: as for `csd`.
       nfft: the size of the transform: longer, the signal is filled up with zeros; shorter, cut.
     Returns: (frequencies[k], densities, real, with the frequencies in the place of `axis`).
 
@@ -378,7 +378,7 @@ def coherence(x: ArrayLike, y: ArrayLike, fs: ArrayLike = 1.0, window: Window = 
 
     Args:
       x, y: signals of equal sizes along the axis; integers become floats.
-      fs, window, nperseg, noverlap, nfft, detrend, axis: as of `csd`.
+      fs, window, nperseg, noverlap, nfft, detrend, axis: as for `csd`.
     Returns: (frequencies[k], numbers from 0 to 1, with the frequencies in the place of `axis`).
 
     >>> x = onp.sin(onp.arange(32.))
@@ -402,7 +402,7 @@ def spectrogram(x: ArrayLike, fs: ArrayLike = 1.0, window: Window = ("tukey", 0.
     """The power spectral densities of a signal's segments, one by one.
 
     Args:
-      fs, window, nperseg, nfft, detrend, return_onesided, scaling, axis: as of `csd`.
+      fs, window, nperseg, nfft, detrend, return_onesided, scaling, axis: as for `csd`.
       noverlap: samples that neighbours share; an eighth of them unless given.
       mode: "psd". (SciPy's other modes are `stft` and its parts.)
     Returns: (frequencies[k], times[m], densities): the axis of time is last, the axis of
@@ -479,10 +479,10 @@ def istft(Zxx: ArrayLike, fs: ArrayLike = 1.0, window: Window = "hann", nperseg:
     scale = (reductions.sum(window_) if scaling == "spectrum" else
              (asarray(fs, window_.dtype) * reductions.sum(window_ * window_)) ** 0.5)
     size = length + (count - 1) * plan.step
-    places = counted(count)[:, None] * plan.step + np.arange(length)
-    x = zeros((*typeof(pieces).shape[:-2], size), pieces.dtype).at[..., places].add(
+    positions = counted(count)[:, None] * plan.step + np.arange(length)
+    x = zeros((*typeof(pieces).shape[:-2], size), pieces.dtype).at[..., positions].add(
         pieces * window_ * scale)
-    norm = zeros((size,), window_.dtype).at[places].add(window_ * window_)
+    norm = zeros((size,), window_.dtype).at[positions].add(window_ * window_)
     if boundary:
         half = length // 2
         x, norm = x[..., half:size - half], norm[half:size - half]
@@ -497,7 +497,7 @@ complete_docstrings(globals(), {
     "x": "the signal; integers become floats.",
     "axis": "along which.",
     "fs": "samples per unit of time.",
-    "window": "a name, as of `get_window`, or the weights themselves.",
+    "window": "a name, as for `get_window`, or the weights themselves.",
     "nperseg": "samples of a segment; 256 unless given, or as many as `window` has weights.",
     "noverlap": "samples that neighbours share; half of them unless given.",
     "nfft": "the size of the transforms, filled up with zeros; nperseg unless given.",

@@ -66,7 +66,7 @@ _U = ((1 / 8, -5 / 24), (9 / 128, -77 / 192, 385 / 1152),
 def _uniform(nu: Array, x: Array) -> tuple[Array, Array, Array]:
     """Factors of exp(-x) I and of exp(x) K for ν² + x² >= 16², and the exponent of the first.
 
-    The exponent of the other one is less than 0 where that of I is not.
+    Where the exponent of I is not below 0, the exponent of K is.
     """
     least, most = minimum(nu, x), maximum(nu, x)
     share = least / most
@@ -491,8 +491,8 @@ def _weights(times: int) -> np.ndarray:
 def _in_order(fun: Callable[..., Array], tol: float, v: Array, x: Array, times: int) -> Array:
     """The derivative of `fun` in the order: its interpolant's, at orders next to v.
 
-    As a function of the order it grows or falls at most as exp(ν asinh((|ν|+1) / |x|)), and turns
-    at most as exp(iπν).
+    In the order, `fun` grows or falls at most as exp(ν asinh((|ν|+1) / |x|)), and turns at most
+    as exp(iπν).
     """
     size = absolute(x)
     inner = (size > 0.0) & (size < math.inf)

@@ -73,7 +73,7 @@ def gamma_above(x: Array, tol: float = 0.0) -> Array:
     big = x >= _LARGE
     low = outside(big, x, 1.0)
     high = minimum(inside(big, x, _LARGE), by_format(x, 172.0, 36.0))
-    # Of results of 32 bits at most a logarithm in float64 has digits enough.
+    # For results of at most 32 bits a logarithm in float64 has enough digits.
     if tol > 1e-12 and not is_short(x):
         far = _ROOT_TWICE_PI * exp((high - 0.5) * log(high) - high + stirling(high))
     else:

@@ -32,7 +32,7 @@ _STEPS = 400_000
 def _again(tol: float, i: Array, term: Array, total: Array, a: Array, b: Array, c: Array, x: Array
            ) -> Array:
     p, q, r = a + i, b + i, c + i
-    # Behind c + i < 0 terms grow once more, and those of small a or b before they fall.
+    # Beyond c + i < 0 terms grow once more; for small a or b they grow before they fall.
     turned = (p < 0.0) | (q < 0.0) | (r < 0.0) | (absolute(p * q * x) > r * (i + 1.0))
     turned = turned | (absolute((p + 1.0) * (q + 1.0) * x) > absolute((r + 1.0) * (i + 2.0)))
     return (absolute(term) > tol * absolute(total)) | (turned & (term != 0.0))
@@ -143,8 +143,8 @@ class _Road(NamedTuple):
 def _taylor_step(tol: float) -> Any:
     """Coefficients of the solution at x times powers of h, and their derivatives.
 
-    Of x (1-x) y″ + (c - (a+b+1) x) y′ - a b y = 0, where x (1-x) is in the distance δ from x
-    x d + (d - x) δ - δ².
+    The equation is x (1-x) y″ + (c - (a+b+1) x) y′ - a b y = 0, where x (1-x) is, in the distance
+    δ from x, x d + (d - x) δ - δ².
     """
     def step(_: Array, state: Sequence[Array], constants: Sequence[Array]
              ) -> tuple[Array, tuple[Array, ...]]:

@@ -17,7 +17,7 @@ from ...random.hypergeometric import hypergeometric
 from ...random.keys import typed
 from ..special.entropy import xlog1py, xlogy
 from ..special.gammas import betainc, betaln, gammainc, gammaincc
-from .distribution import Discrete, Summed, published
+from .distribution import Discrete, Summed, formula, published
 from .kernels import log_beta_cdf, log_beta_density, log_gamma_cdf, log_gamma_density, log_gamma_sf
 
 
@@ -31,39 +31,17 @@ class Bernoulli(Discrete):
     parameters, words, sample, at = ("p",), ("p: probability of 1.",), (0.3,), 1
     shown = "0.300 -1.204 1.000 0.000 0.000 -inf 0.000 1.000 0.300 0.210 0.458 0.611"
     drawn = "[0 0 0]"
-
-    def legal(self, p: Array) -> Array:
-        return _is_probability(p)
-
-    def logpmf(self, k: Array, p: Array) -> Array:
-        return xlogy(k, p) + xlog1py(1.0 - k, -p)
-
-    def pmf(self, k: Array, p: Array) -> Array:
-        return where(k == 1, p, 1.0 - p)
-
-    def cdf(self, k: Array, p: Array) -> Array:
-        return 1.0 - p
-
-    def sf(self, k: Array, p: Array) -> Array:
-        return p
-
-    def ppf(self, q: Array, p: Array) -> Array:
-        return where(q <= 1.0 - p, 0.0, 1.0)
-
-    def isf(self, q: Array, p: Array) -> Array:
-        return where(q >= p, 0.0, 1.0)
-
-    def mean(self, p: Array) -> Array:
-        return p
-
-    def var(self, p: Array) -> ArrayLike:
-        return p * (1.0 - p)
-
-    def entropy(self, p: Array) -> Array:
-        return -xlogy(p, p) - xlog1py(1.0 - p, -p)
-
-    def draw(self, key: Array, shape: Shape, dtype: DType, p: Array) -> Array:
-        return discrete.bernoulli(key, p, shape)
+    legal = formula(lambda p: _is_probability(p))
+    logpmf = formula(lambda k, p: xlogy(k, p) + xlog1py(1.0 - k, -p))
+    pmf = formula(lambda k, p: where(k == 1, p, 1.0 - p))
+    cdf = formula(lambda k, p: 1.0 - p)
+    sf = formula(lambda k, p: p)
+    ppf = formula(lambda q, p: where(q <= 1.0 - p, 0.0, 1.0))
+    isf = formula(lambda q, p: where(q >= p, 0.0, 1.0))
+    mean = formula(lambda p: p)
+    var = formula(lambda p: p * (1.0 - p))
+    entropy = formula(lambda p: -xlogy(p, p) - xlog1py(1.0 - p, -p))
+    draw = formula(lambda key, shape, dtype, p: discrete.bernoulli(key, p, shape))
 
 
 class Binom(Discrete):
@@ -74,39 +52,17 @@ class Binom(Discrete):
     words = ("n: number of trials, an integer >= 0.", "p: probability of success.")
     shown = "0.200 -1.609 0.850 -0.163 0.150 -1.895 2.000 4.000 3.000 2.100 1.449 1.779"
     drawn = "[2 2 1]"
-
-    def support(self, n: Array, p: Array) -> tuple[ArrayLike, ArrayLike]:
-        return 0.0, n
-
-    def inner(self, n: Array, p: Array) -> ArrayLike:
-        return 0.0
-
-    def legal(self, n: Array, p: Array) -> Array:
-        return (n >= 0) & (n == floor(n)) & _is_probability(p)
-
-    def logpmf(self, k: Array, n: Array, p: Array) -> Array:
-        return log_beta_density(p, 1.0 - p, k + 1.0, n - k + 1.0) - log1p(n)
-
-    def cdf(self, k: Array, n: Array, p: Array) -> Array:
-        return betainc(n - k, k + 1.0, 1.0 - p)
-
-    def sf(self, k: Array, n: Array, p: Array) -> Array:
-        return betainc(k + 1.0, n - k, p)
-
-    def logcdf(self, k: Array, n: Array, p: Array) -> Array:
-        return log_beta_cdf(1.0 - p, p, n - k, k + 1.0)
-
-    def logsf(self, k: Array, n: Array, p: Array) -> Array:
-        return log_beta_cdf(p, 1.0 - p, k + 1.0, n - k)
-
-    def mean(self, n: Array, p: Array) -> Array:
-        return n * p
-
-    def var(self, n: Array, p: Array) -> ArrayLike:
-        return n * p * (1.0 - p)
-
-    def draw(self, key: Array, shape: Shape, dtype: DType, n: Array, p: Array) -> Array:
-        return binomial(key, n, p, shape, dtype)
+    support = formula(lambda n, p: (0.0, n))
+    inner = formula(lambda n, p: 0.0)
+    legal = formula(lambda n, p: (n >= 0) & (n == floor(n)) & _is_probability(p))
+    logpmf = formula(lambda k, n, p: log_beta_density(p, 1.0 - p, k + 1.0, n - k + 1.0) - log1p(n))
+    cdf = formula(lambda k, n, p: betainc(n - k, k + 1.0, 1.0 - p))
+    sf = formula(lambda k, n, p: betainc(k + 1.0, n - k, p))
+    logcdf = formula(lambda k, n, p: log_beta_cdf(1.0 - p, p, n - k, k + 1.0))
+    logsf = formula(lambda k, n, p: log_beta_cdf(p, 1.0 - p, k + 1.0, n - k))
+    mean = formula(lambda n, p: n * p)
+    var = formula(lambda n, p: n * p * (1.0 - p))
+    draw = formula(lambda key, shape, dtype, n, p: binomial(key, n, p, shape, dtype))
 
 
 class Betabinom(Summed):
@@ -116,15 +72,10 @@ class Betabinom(Summed):
     words = ("n: number of trials, an integer >= 0.", "a, b: shapes, > 0.")
     shown = "0.140 -1.967 0.594 -0.520 0.406 -0.902 2.000 6.000 4.000 6.000 2.449 2.258"
     drawn = "[7 1 0]"
-
-    def support(self, n: Array, a: Array, b: Array) -> tuple[ArrayLike, ArrayLike]:
-        return 0.0, n
-
-    def inner(self, n: Array, a: Array, b: Array) -> ArrayLike:
-        return 0.0
-
-    def legal(self, n: Array, a: Array, b: Array) -> Array:
-        return (n >= 0) & (n == floor(n)) & (a > 0) & (b > 0)
+    support = formula(lambda n, a, b: (0.0, n))
+    inner = formula(lambda n, a, b: 0.0)
+    legal = formula(lambda n, a, b: (n >= 0) & (n == floor(n)) & (a > 0) & (b > 0))
+    mean = formula(lambda n, a, b: n * (a / (a + b)))
 
     def logpmf(self, k: Array, n: Array, a: Array, b: Array) -> Array:
         return (betaln(k + a, n - k + b) - betaln(a, b) - betaln(k + 1.0, n - k + 1.0) - log1p(n))
@@ -133,9 +84,6 @@ class Betabinom(Summed):
              ) -> Array:
         first, second = subkeys(typed(key))
         return binomial(second, n, from_gamma.beta(first, a, b, shape, dtype), shape, dtype)
-
-    def mean(self, n: Array, a: Array, b: Array) -> Array:
-        return n * (a / (a + b))
 
     def var(self, n: Array, a: Array, b: Array) -> ArrayLike:
         s = a + b
@@ -148,21 +96,19 @@ class Geom(Discrete):
     parameters, words, sample, at = ("p",), ("p: probability of success, > 0.",), (0.3,), 2
     shown = "0.210 -1.561 0.510 -0.673 0.490 -0.713 1.000 4.000 3.333 7.778 2.789 2.036"
     drawn = "[1 1 4]"
-
-    def legal(self, p: Array) -> Array:
-        return (p > 0) & (p <= 1)
-
-    def logpmf(self, k: Array, p: Array) -> Array:
-        return xlog1py(k - 1.0, -p) + log(p)
+    legal = formula(lambda p: (p > 0) & (p <= 1))
+    logpmf = formula(lambda k, p: xlog1py(k - 1.0, -p) + log(p))
+    logsf = formula(lambda k, p: k * log1p(-p))
+    mean = formula(lambda p: 1.0 / p)
+    var = formula(lambda p: (1.0 - p) / (p * p))
+    entropy = formula(lambda p: -(xlog1py(1.0 - p, -p) + xlogy(p, p)) / p)
+    draw = formula(lambda key, shape, dtype, p: discrete.geometric(key, p, shape))
 
     def sf(self, k: Array, p: Array) -> Array:
         return exp(self.logsf(k, p))
 
     def cdf(self, k: Array, p: Array) -> Array:
         return -expm1(self.logsf(k, p))
-
-    def logsf(self, k: Array, p: Array) -> Array:
-        return k * log1p(-p)
 
     def ppf(self, q: Array, p: Array) -> Array:
         return self._first(log1p(-q) / log1p(-p), lambda k: self.cdf(k, p) >= q)
@@ -176,18 +122,6 @@ class Geom(Discrete):
         k = where((k > 1.0) & reached(k - 1.0), k - 1.0, k)
         return where(reached(k), k, k + 1.0)
 
-    def mean(self, p: Array) -> Array:
-        return 1.0 / p
-
-    def var(self, p: Array) -> ArrayLike:
-        return (1.0 - p) / (p * p)
-
-    def entropy(self, p: Array) -> Array:
-        return -(xlog1py(1.0 - p, -p) + xlogy(p, p)) / p
-
-    def draw(self, key: Array, shape: Shape, dtype: DType, p: Array) -> Array:
-        return discrete.geometric(key, p, shape)
-
 
 class Nbinom(Discrete):
     name, title = "nbinom", "negative binomial distribution"
@@ -198,30 +132,14 @@ class Nbinom(Discrete):
              "p: probability of success, > 0.")
     shown = "0.111 -2.194 0.517 -0.659 0.483 -0.729 3.000 8.000 6.000 15.000 3.873 2.672"
     drawn = "[13 16  4]"
-
-    def legal(self, n: Array, p: Array) -> Array:
-        return (n > 0) & (p > 0) & (p <= 1)
-
-    def logpmf(self, k: Array, n: Array, p: Array) -> Array:
-        return log_beta_density(p, 1.0 - p, n, k + 1.0) + log(p) - log(n + k)
-
-    def cdf(self, k: Array, n: Array, p: Array) -> Array:
-        return betainc(n, k + 1.0, p)
-
-    def sf(self, k: Array, n: Array, p: Array) -> Array:
-        return betainc(k + 1.0, n, 1.0 - p)
-
-    def logcdf(self, k: Array, n: Array, p: Array) -> Array:
-        return log_beta_cdf(p, 1.0 - p, n, k + 1.0)
-
-    def logsf(self, k: Array, n: Array, p: Array) -> Array:
-        return log_beta_cdf(1.0 - p, p, k + 1.0, n)
-
-    def mean(self, n: Array, p: Array) -> Array:
-        return n * (1.0 - p) / p
-
-    def var(self, n: Array, p: Array) -> ArrayLike:
-        return n * (1.0 - p) / (p * p)
+    legal = formula(lambda n, p: (n > 0) & (p > 0) & (p <= 1))
+    logpmf = formula(lambda k, n, p: log_beta_density(p, 1.0 - p, n, k + 1.0) + log(p) - log(n + k))
+    cdf = formula(lambda k, n, p: betainc(n, k + 1.0, p))
+    sf = formula(lambda k, n, p: betainc(k + 1.0, n, 1.0 - p))
+    logcdf = formula(lambda k, n, p: log_beta_cdf(p, 1.0 - p, n, k + 1.0))
+    logsf = formula(lambda k, n, p: log_beta_cdf(1.0 - p, p, k + 1.0, n))
+    mean = formula(lambda n, p: n * (1.0 - p) / p)
+    var = formula(lambda n, p: n * (1.0 - p) / (p * p))
 
 
 class Poisson(Discrete):
@@ -231,30 +149,15 @@ class Poisson(Discrete):
     parameters, words, sample, at = ("mu",), ("mu: mean, >= 0.",), (3.5,), 4
     shown = "0.189 -1.667 0.725 -0.321 0.275 -1.293 2.000 5.000 3.500 3.500 1.871 2.015"
     drawn = "[0 0 5]"
-
-    def legal(self, mu: Array) -> Array:
-        return mu >= 0
-
-    def logpmf(self, k: Array, mu: Array) -> Array:
-        return log_gamma_density(mu, k + 1.0)
-
-    def cdf(self, k: Array, mu: Array) -> Array:
-        return gammaincc(k + 1.0, mu)
-
-    def sf(self, k: Array, mu: Array) -> Array:
-        return gammainc(k + 1.0, mu)
-
-    def logcdf(self, k: Array, mu: Array) -> Array:
-        return log_gamma_sf(mu, k + 1.0)
-
-    def logsf(self, k: Array, mu: Array) -> Array:
-        return log_gamma_cdf(mu, k + 1.0)
-
-    def mean(self, mu: Array) -> Array:
-        return mu
-
-    def var(self, mu: Array) -> ArrayLike:
-        return mu
+    legal = formula(lambda mu: mu >= 0)
+    logpmf = formula(lambda k, mu: log_gamma_density(mu, k + 1.0))
+    cdf = formula(lambda k, mu: gammaincc(k + 1.0, mu))
+    sf = formula(lambda k, mu: gammainc(k + 1.0, mu))
+    logcdf = formula(lambda k, mu: log_gamma_sf(mu, k + 1.0))
+    logsf = formula(lambda k, mu: log_gamma_cdf(mu, k + 1.0))
+    mean = formula(lambda mu: mu)
+    var = formula(lambda mu: mu)
+    draw = formula(lambda key, shape, dtype, mu: of_poisson.poisson(key, mu, shape))
 
     def entropy(self, mu: Array) -> Array:
         large = mu > _FAR
@@ -275,9 +178,6 @@ class Poisson(Discrete):
             -863 / 2520 + u * (-1375 / 1008 + u * (-33953 / 5040)))))))
         return where(large, 0.5 * (1.0 + math.log(2.0 * math.pi) + log(high)) + series, near)
 
-    def draw(self, key: Array, shape: Shape, dtype: DType, mu: Array) -> Array:
-        return of_poisson.poisson(key, mu, shape)
-
 
 _FAR = 60.0     # from where on the series for the entropy is accurate
 
@@ -289,12 +189,10 @@ class Hypergeom(Summed):
     words = ("M: how many there are.", "n: how many of them are marked.", "N: how many are drawn.")
     shown = "0.358 -1.028 0.608 -0.497 0.392 -0.937 3.000 5.000 4.200 1.149 1.072 1.487"
     drawn = "[3 3 5]"
-
-    def support(self, M: Array, n: Array, N: Array) -> tuple[Array, Array]:
-        return maximum(N + n - M, 0.0), minimum(n, N)
-
-    def inner(self, M: Array, n: Array, N: Array) -> Array:
-        return minimum(n, N)
+    support = formula(lambda M, n, N: (maximum(N + n - M, 0.0), minimum(n, N)))
+    inner = formula(lambda M, n, N: minimum(n, N))
+    mean = formula(lambda M, n, N: N * (n / M))
+    draw = formula(lambda key, shape, dtype, M, n, N: hypergeometric(key, n, M - n, N, shape))
 
     def legal(self, M: Array, n: Array, N: Array) -> Array:
         whole = (floor(M) == M) & (n == floor(n)) & (floor(N) == N)
@@ -304,16 +202,9 @@ class Hypergeom(Summed):
         rest = M - n
         return (_log_choose(n, k) + _log_choose(rest, N - k)) - _log_choose(M, N)
 
-    def mean(self, M: Array, n: Array, N: Array) -> Array:
-        return N * (n / M)
-
     def var(self, M: Array, n: Array, N: Array) -> ArrayLike:
         share = n / M
         return N * share * (1.0 - share) * ((M - N) / maximum(M - 1.0, 1.0))
-
-    def draw(self, key: Array, shape: Shape, dtype: DType, M: Array, n: Array, N: Array
-             ) -> Array:
-        return hypergeometric(key, n, M - n, N, shape)
 
 
 def _log_choose(n: Any, k: ArrayLike) -> Array:
@@ -328,34 +219,18 @@ class Randint(Discrete):
     words = ("low, high: integers, low < high.",)
     shown = "0.167 -1.792 0.500 -0.693 0.500 -0.693 3.000 6.000 4.500 2.917 1.708 1.792"
     drawn = "[3 2 4]"
-
-    def support(self, low: Array, high: Array) -> tuple[Array, Array]:
-        return low, high - 1.0
-
-    def inner(self, low: Array, high: Array) -> Array:
-        return low
-
-    def legal(self, low: Array, high: Array) -> Array:
-        return (low < high) & (low == floor(low)) & (high == floor(high))
-
-    def logpmf(self, k: Array, low: Array, high: Array) -> Array:
-        return -log(high - low) + 0.0 * k
-
-    def cdf(self, k: Array, low: Array, high: Array) -> Array:
-        return (k - low + 1.0) / (high - low)
-
-    def sf(self, k: Array, low: Array, high: Array) -> Array:
-        return (high - 1.0 - k) / (high - low)
-
-    def mean(self, low: Array, high: Array) -> Array:
-        return 0.5 * (low + high - 1.0)
+    support = formula(lambda low, high: (low, high - 1.0))
+    inner = formula(lambda low, high: low)
+    legal = formula(lambda low, high: (low < high) & (low == floor(low)) & (high == floor(high)))
+    logpmf = formula(lambda k, low, high: -log(high - low) + 0.0 * k)
+    cdf = formula(lambda k, low, high: (k - low + 1.0) / (high - low))
+    sf = formula(lambda k, low, high: (high - 1.0 - k) / (high - low))
+    mean = formula(lambda low, high: 0.5 * (low + high - 1.0))
+    entropy = formula(lambda low, high: log(high - low))
 
     def var(self, low: Array, high: Array) -> ArrayLike:
         width = high - low
         return (width - 1.0) * (width + 1.0) / 12.0
-
-    def entropy(self, low: Array, high: Array) -> Array:
-        return log(high - low)
 
     def draw(self, key: Array, shape: Shape, dtype: DType, low: Array, high: Array) -> Array:
         return discrete.randint(key, shape, low.astype(int), high.astype(int))

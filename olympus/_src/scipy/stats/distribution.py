@@ -39,6 +39,13 @@ from .sums import series
 Formula: TypeAlias = Callable[..., Array]       # of a point, unless of none, and the parameters
 
 
+class formula(staticmethod):
+    """A method in one line: `sf = formula(lambda x: exp(-x))`. The function gets its name."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.__func__.__name__ = name
+
+
 class Distribution:
     """Formulas in standard form. `parameters` are the names of the shape parameters."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...base.typing import Array, ArrayLike, DType, Shape
+from ...base.typing import Array, ArrayLike
 from ...nn.activations import log1mexp
 from ...numpy.conditions import where
 from ...numpy.elementary import exp, expm1, log, log1p, sqrt
@@ -13,7 +13,7 @@ from ...numpy.trigonometry import arctan2, cos, sin
 from ...random import continuous as samplers, from_gamma
 from ..special.gammas import betainc, betaln, digamma
 from ..special.normal import log_ndtr, ndtr
-from .distribution import Continuous, published
+from .distribution import Continuous, formula, published
 from .kernels import log_beta_cdf, log_beta_density
 
 
@@ -23,30 +23,14 @@ class Uniform(Continuous):
     at = 0.25
     shown = "1.000 0.000 0.250 -1.386 0.750 -0.288 0.250 0.750 0.500 0.083 0.289 0.000"
     drawn = "[0.95 0.98 0.33]"
-
-    def logpdf(self, x: Array) -> Array:
-        return 0.0 * x
-
-    def cdf(self, x: Array) -> Array:
-        return x
-
-    def ppf(self, q: Array) -> Array:
-        return q
-
-    def isf(self, q: Array) -> Array:
-        return 1.0 - q
-
-    def mean(self) -> float:
-        return 0.5
-
-    def var(self) -> ArrayLike:
-        return 1.0 / 12.0
-
-    def entropy(self) -> float:
-        return 0.0
-
-    def draw(self, key: Array, shape: Shape, dtype: DType) -> Array:
-        return samplers.uniform(key, shape, dtype)
+    logpdf = formula(lambda x: 0.0 * x)
+    cdf = formula(lambda x: x)
+    ppf = formula(lambda q: q)
+    isf = formula(lambda q: 1.0 - q)
+    mean = formula(lambda: 0.5)
+    var = formula(lambda: 1.0 / 12.0)
+    entropy = formula(lambda: 0.0)
+    draw = formula(lambda key, shape, dtype: samplers.uniform(key, shape, dtype))
 
 
 class Beta(Continuous):
@@ -56,36 +40,22 @@ class Beta(Continuous):
     parameters, words, sample, at = ("a", "b"), ("a, b: shapes, > 0.",), (2.0, 3.0), 0.25
     shown = "1.688 0.523 0.262 -1.340 0.738 -0.303 0.243 0.544 0.400 0.040 0.200 -0.235"
     drawn = "[0.24 0.49 0.68]"
-
-    def logpdf(self, x: Array, a: Array, b: Array) -> Array:
-        return log_beta_density(x, 1.0 - x, a, b)
-
-    def cdf(self, x: Array, a: Array, b: Array) -> Array:
-        return betainc(a, b, x)
+    logpdf = formula(lambda x, a, b: log_beta_density(x, 1.0 - x, a, b))
+    cdf = formula(lambda x, a, b: betainc(a, b, x))
+    logcdf = formula(lambda x, a, b: log_beta_cdf(x, 1.0 - x, a, b))
+    logsf = formula(lambda x, a, b: log_beta_cdf(1.0 - x, x, b, a))
+    mean = formula(lambda a, b: a / (a + b))
+    var = formula(lambda a, b: a / (a + b) * (b / (a + b)) / (a + b + 1.0))
+    draw = formula(lambda key, shape, dtype, a, b: from_gamma.beta(key, a, b, shape, dtype))
 
     def sf(self, x: Array, a: Array, b: Array) -> Array:
         high = x > 0.5
         return where(high, betainc(b, a, where(high, 1.0 - x, 0.5)),
                      1.0 - betainc(a, b, where(high, 0.5, x)))
 
-    def logcdf(self, x: Array, a: Array, b: Array) -> Array:
-        return log_beta_cdf(x, 1.0 - x, a, b)
-
-    def logsf(self, x: Array, a: Array, b: Array) -> Array:
-        return log_beta_cdf(1.0 - x, x, b, a)
-
-    def mean(self, a: Array, b: Array) -> Array:
-        return a / (a + b)
-
-    def var(self, a: Array, b: Array) -> ArrayLike:
-        return a / (a + b) * (b / (a + b)) / (a + b + 1.0)
-
     def entropy(self, a: Array, b: Array) -> Array:
         return (betaln(a, b) - (a - 1.0) * digamma(a) - (b - 1.0) * digamma(b)
                 + (a + b - 2.0) * digamma(a + b))
-
-    def draw(self, key: Array, shape: Shape, dtype: DType, a: Array, b: Array) -> Array:
-        return from_gamma.beta(key, a, b, shape, dtype)
 
 
 class Truncnorm(Continuous):
@@ -96,25 +66,17 @@ class Truncnorm(Continuous):
     words = ("a, b: ends of the support, a < b; they may be infinite.",)
     shown = "0.472 -0.750 0.538 -0.621 0.462 -0.771 -0.350 0.747 0.230 0.520 0.721 1.005"
     drawn = "[ 1.51  1.75 -0.17]"
-
-    def support(self, a: Array, b: Array) -> tuple[Array, Array]:
-        return a, b
+    support = formula(lambda a, b: (a, b))
+    legal = formula(lambda a, b: a < b)
+    logpdf = formula(lambda x, a, b: -0.5 * x * x - 0.5 * math.log(2.0 * math.pi) - _log_mass(a, b))
+    logcdf = formula(lambda x, a, b: _log_mass(a, x) - _log_mass(a, b))
+    logsf = formula(lambda x, a, b: _log_mass(x, b) - _log_mass(a, b))
+    draw = formula(
+        lambda key, shape, dtype, a, b: samplers.truncated_normal(key, a, b, shape, dtype))
 
     def inner(self, a: Array, b: Array) -> Array:
         low = where(a == -math.inf, where(b == math.inf, 0.0, b - 1.0), a)
         return where(b == math.inf, low, where(a == -math.inf, low, 0.5 * (low + b)))
-
-    def legal(self, a: Array, b: Array) -> Array:
-        return a < b
-
-    def logpdf(self, x: Array, a: Array, b: Array) -> Array:
-        return -0.5 * x * x - 0.5 * math.log(2.0 * math.pi) - _log_mass(a, b)
-
-    def logcdf(self, x: Array, a: Array, b: Array) -> Array:
-        return _log_mass(a, x) - _log_mass(a, b)
-
-    def logsf(self, x: Array, a: Array, b: Array) -> Array:
-        return _log_mass(x, b) - _log_mass(a, b)
 
     def cdf(self, x: Array, a: Array, b: Array) -> Array:
         return exp(self.logcdf(x, a, b))
@@ -140,9 +102,6 @@ class Truncnorm(Continuous):
         return (0.5 * math.log(2.0 * math.pi) + 0.5 + _log_mass(a, b)
                 + 0.5 * self._ends(a, b)[2])
 
-    def draw(self, key: Array, shape: Shape, dtype: DType, a: Array, b: Array) -> Array:
-        return samplers.truncated_normal(key, a, b, shape, dtype)
-
 
 def _log_mass(a: Array, b: Array) -> Array:
     """The logarithm of the probability of a normal number between a and b, in the tails too."""
@@ -162,9 +121,10 @@ class Triang(Continuous):
     parameters, words, sample, at = ("c",), ("c: mode, from 0 to 1.",), (0.4,), 0.25
     shown = "1.250 0.223 0.156 -1.856 0.844 -0.170 0.316 0.613 0.467 0.042 0.205 -0.193"
     drawn = "[0.82 0.89 0.36]"
-
-    def legal(self, c: Array) -> Array:
-        return (c >= 0) & (c <= 1)
+    legal = formula(lambda c: (c >= 0) & (c <= 1))
+    mean = formula(lambda c: (1.0 + c) / 3.0)
+    var = formula(lambda c: (1.0 - c + c * c) / 18.0)
+    entropy = formula(lambda c: 0.5 - math.log(2.0) + 0.0 * c)
 
     def pdf(self, x: Array, c: Array) -> Array:
         left = x < c
@@ -191,15 +151,6 @@ class Triang(Continuous):
     def isf(self, q: Array, c: Array) -> Array:
         return 1.0 - self.ppf(q, 1.0 - c)
 
-    def mean(self, c: Array) -> Array:
-        return (1.0 + c) / 3.0
-
-    def var(self, c: Array) -> ArrayLike:
-        return (1.0 - c + c * c) / 18.0
-
-    def entropy(self, c: Array) -> Array:
-        return 0.5 - math.log(2.0) + 0.0 * c
-
 
 class Loguniform(Continuous):
     name, title = "loguniform", "log-uniform distribution"
@@ -207,43 +158,21 @@ class Loguniform(Continuous):
     parameters, words, sample = ("a", "b"), ("a, b: ends of the support, 0 < a < b.",), (1.0, 5.0)
     shown = "0.414 -0.881 0.252 -1.379 0.748 -0.290 1.495 3.344 2.485 1.279 1.131 1.281"
     drawn = "[4.6  4.83 1.71]"
-
-    def support(self, a: Array, b: Array) -> tuple[Array, Array]:
-        return a, b
-
-    def inner(self, a: Array, b: Array) -> Array:
-        return a
-
-    def legal(self, a: Array, b: Array) -> Array:
-        return (a > 0) & (b > a)
-
-    def logpdf(self, x: Array, a: Array, b: Array) -> Array:
-        return -log(x) - log(log(b / a))
-
-    def pdf(self, x: Array, a: Array, b: Array) -> Array:
-        return 1.0 / (x * log(b / a))
-
-    def cdf(self, x: Array, a: Array, b: Array) -> Array:
-        return log(x / a) / log(b / a)
-
-    def sf(self, x: Array, a: Array, b: Array) -> Array:
-        return log(b / x) / log(b / a)
-
-    def ppf(self, q: Array, a: Array, b: Array) -> Array:
-        return a * exp(q * log(b / a))
-
-    def isf(self, q: Array, a: Array, b: Array) -> Array:
-        return b * exp(-q * log(b / a))
-
-    def mean(self, a: Array, b: Array) -> Array:
-        return (b - a) / log(b / a)
+    support = formula(lambda a, b: (a, b))
+    inner = formula(lambda a, b: a)
+    legal = formula(lambda a, b: (a > 0) & (b > a))
+    logpdf = formula(lambda x, a, b: -log(x) - log(log(b / a)))
+    pdf = formula(lambda x, a, b: 1.0 / (x * log(b / a)))
+    cdf = formula(lambda x, a, b: log(x / a) / log(b / a))
+    sf = formula(lambda x, a, b: log(b / x) / log(b / a))
+    ppf = formula(lambda q, a, b: a * exp(q * log(b / a)))
+    isf = formula(lambda q, a, b: b * exp(-q * log(b / a)))
+    mean = formula(lambda a, b: (b - a) / log(b / a))
+    entropy = formula(lambda a, b: 0.5 * (log(a) + log(b)) + log(log(b / a)))
 
     def var(self, a: Array, b: Array) -> ArrayLike:
         width = log(b / a)
         return a * a * (0.5 * expm1(2.0 * width) - expm1(width) ** 2 / width) / width
-
-    def entropy(self, a: Array, b: Array) -> Array:
-        return 0.5 * (log(a) + log(b)) + log(log(b / a))
 
 
 class Wrapcauchy(Continuous):
@@ -252,9 +181,9 @@ class Wrapcauchy(Continuous):
     parameters, words, sample = ("c",), ("c: concentration, between 0 and 1.",), (0.4,)
     shown = "0.121 -2.111 0.363 -1.014 0.637 -0.451 0.810 5.473 3.142 1.664"
     drawn = "[6.14 6.23 1.27]"
-
-    def legal(self, c: Array) -> Array:
-        return (c > 0) & (c < 1)
+    legal = formula(lambda c: (c > 0) & (c < 1))
+    mean = formula(lambda c: math.pi + 0.0 * c)
+    entropy = formula(lambda c: math.log(2.0 * math.pi) + log1p(-c * c))
 
     def logpdf(self, x: Array, c: Array) -> Array:
         # 1 + c² - 2c cos x = (1-c)² + 4c sin²(x/2): no cancellation near the mode.
@@ -280,12 +209,6 @@ class Wrapcauchy(Continuous):
 
     def isf(self, q: Array, c: Array) -> Array:
         return self.ppf(1.0 - q, c)
-
-    def mean(self, c: Array) -> Array:
-        return math.pi + 0.0 * c
-
-    def entropy(self, c: Array) -> Array:
-        return math.log(2.0 * math.pi) + log1p(-c * c)
 
 
 def _angle(half: Any, stretch: Any) -> Array:

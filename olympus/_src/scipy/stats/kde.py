@@ -264,8 +264,8 @@ def _factor(estimate: gaussian_kde, method: Bandwidth) -> Any:
 def _log_densities(dataset: Array, weights: Array, covariance: Array, points: Array) -> Array:
     """log Σᵢ wᵢ N(p; xᵢ, C) for each point p."""
     lower = cholesky(covariance)
-    centres, places = (solve_lower(lower, x.T) for x in (dataset, points))      # of identity
-    apart = places[:, None, :] - centres[None, :, :]
+    centres, whitened = (solve_lower(lower, x.T) for x in (dataset, points))      # of identity
+    apart = whitened[:, None, :] - centres[None, :, :]
     exponents = -0.5 * sum_of(apart * apart, -1)
     scale = sum_of(log(diagonal(lower))) + 0.5 * math.log(2.0 * math.pi) * dataset.shape[0]
     return logsumexp(exponents, -1, broadcast_to(weights, exponents.shape)) - scale

@@ -3,8 +3,8 @@
 For large parameters the logarithm of a density is a small difference of large numbers. It is split
 as by Loader, "Fast and accurate computation of binomial probabilities" (2000): the exponent as a
 deviance, which vanishes at the mode, and what Stirling's formula leaves. Where a probability
-underflows, its logarithm is the logarithm of a density plus that of the series DLMF 8.11.4 and
-8.17.22 or the continued fraction DLMF 8.9.2; a few terms do so far out.
+underflows, its logarithm is the logarithm of a density plus the logarithm of the series DLMF
+8.11.4 and 8.17.22 or the continued fraction DLMF 8.9.2; so far out a few terms are enough.
 """
 
 from __future__ import annotations

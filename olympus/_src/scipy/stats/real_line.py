@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ...base.typing import Array, ArrayLike, DType, Shape
+from ...base.typing import Array, ArrayLike, DType
 from ...lax.barriers import stop_gradient
 from ...lax.special.classical import bessel_i0e, bessel_i1e
 from ...nn.activations import log_sigmoid
@@ -22,7 +22,7 @@ from ...random.vonmises import vonmises as vonmises_samples
 from ...types import dtypes
 from ..special.gammas import betainc, betaln, digamma, gammaincc, gammaln
 from ..special.normal import log_ndtr, ndtr, ndtri
-from .distribution import ByLogCdf, ByLogSf, Continuous, Mirrored, published
+from .distribution import ByLogCdf, ByLogSf, Continuous, Mirrored, formula, published
 from .kernels import log1p_square, log_beta_cdf, log_gamma_sf, log_of, stirling_error
 from .quantiles import with_density
 
@@ -35,27 +35,13 @@ class Norm(Mirrored):
     deviation."""
     shown = "0.130 -2.044 0.933 -0.069 0.067 -2.706 -0.674 0.674 0.000 1.000 1.000 1.419"
     drawn = "[ 1.62  2.03 -0.43]"
-
-    def logpdf(self, x: Array) -> Array:
-        return -0.5 * x * x - _LOG_ROOT_TWICE_PI
-
-    def cdf(self, x: Array) -> Array:
-        return ndtr(x)
-
-    def logcdf(self, x: Array) -> Array:
-        return log_ndtr(x)
-
-    def ppf(self, q: Array) -> Array:
-        return ndtri(q)
-
-    def var(self) -> ArrayLike:
-        return 1.0
-
-    def entropy(self) -> ArrayLike:
-        return _LOG_ROOT_TWICE_PI + 0.5
-
-    def draw(self, key: Array, shape: Shape, dtype: DType) -> Array:
-        return samplers.normal(key, shape, dtype)
+    logpdf = formula(lambda x: -0.5 * x * x - _LOG_ROOT_TWICE_PI)
+    cdf = formula(lambda x: ndtr(x))
+    logcdf = formula(lambda x: log_ndtr(x))
+    ppf = formula(lambda q: ndtri(q))
+    var = formula(lambda: 1.0)
+    entropy = formula(lambda: _LOG_ROOT_TWICE_PI + 0.5)
+    draw = formula(lambda key, shape, dtype: samplers.normal(key, shape, dtype))
 
 
 class Cauchy(Mirrored):
@@ -63,9 +49,11 @@ class Cauchy(Mirrored):
     about = "The density is 1 / (pi (1 + x**2)); it has neither mean nor variance."
     shown = "0.098 -2.323 0.813 -0.207 0.187 -1.676 -1.000 1.000 nan nan nan 2.531"
     drawn = "[ 6.03 14.84 -0.58]"
-
-    def logpdf(self, x: Array) -> Array:
-        return -math.log(math.pi) - log1p_square(x)
+    logpdf = formula(lambda x: -math.log(math.pi) - log1p_square(x))
+    mean = formula(lambda: math.nan)
+    var = formula(lambda: math.nan)
+    entropy = formula(lambda: math.log(4.0 * math.pi))
+    draw = formula(lambda key, shape, dtype: samplers.cauchy(key, shape, dtype))
 
     def cdf(self, x: Array) -> Array:
         return arctan2(1.0 + 0.0 * x, -x) / math.pi     # the angle, accurate in both tails
@@ -79,27 +67,16 @@ class Cauchy(Mirrored):
     def isf(self, q: Array) -> Array:
         return -self.ppf(q)
 
-    def mean(self) -> ArrayLike:
-        return math.nan
-
-    def var(self) -> ArrayLike:
-        return math.nan
-
-    def entropy(self) -> ArrayLike:
-        return math.log(4.0 * math.pi)
-
-    def draw(self, key: Array, shape: Shape, dtype: DType) -> Array:
-        return samplers.cauchy(key, shape, dtype)
-
 
 class Laplace(Mirrored):
     name, title = "laplace", "Laplace distribution"
     about = "The density is exp(-abs(x)) / 2."
     shown = "0.112 -2.193 0.888 -0.118 0.112 -2.193 -0.693 0.693 0.000 2.000 1.414 1.693"
     drawn = "[-2.26 -3.15  0.41]"
-
-    def logpdf(self, x: Array) -> Array:
-        return -abs(x) - math.log(2.0)
+    logpdf = formula(lambda x: -abs(x) - math.log(2.0))
+    var = formula(lambda: 2.0)
+    entropy = formula(lambda: math.log(2.0) + 1.0)
+    draw = formula(lambda key, shape, dtype: samplers.laplace(key, shape, dtype))
 
     def cdf(self, x: Array) -> Array:
         tail = 0.5 * exp(-abs(x))
@@ -116,15 +93,6 @@ class Laplace(Mirrored):
     def isf(self, q: Array) -> Array:
         return Continuous.isf(self, q)
 
-    def var(self) -> ArrayLike:
-        return 2.0
-
-    def entropy(self) -> float:
-        return math.log(2.0) + 1.0
-
-    def draw(self, key: Array, shape: Shape, dtype: DType) -> Array:
-        return samplers.laplace(key, shape, dtype)
-
 
 class Logistic(Mirrored):
     name, title = "logistic", "logistic distribution"
@@ -132,28 +100,16 @@ class Logistic(Mirrored):
     first = {"ppf": "x", "isf": "x"}
     shown = "0.149 -1.903 0.818 -0.201 0.182 -1.701 -1.099 1.099 0.000 3.290 1.814 2.000"
     drawn = "[ 2.9   3.82 -0.7 ]"
+    cdf = formula(lambda x: exp(log_sigmoid(x)))
+    logcdf = formula(lambda x: log_sigmoid(x))
+    quantile = formula(lambda log_p, log_q: log_p - log_q)
+    var = formula(lambda: math.pi ** 2 / 3.0)
+    entropy = formula(lambda: 2.0)
+    draw = formula(lambda key, shape, dtype: samplers.logistic(key, shape, dtype))
 
     def logpdf(self, x: Array) -> Array:
         x = abs(x)
         return -x - 2.0 * log1p(exp(-x))
-
-    def cdf(self, x: Array) -> Array:
-        return exp(log_sigmoid(x))
-
-    def logcdf(self, x: Array) -> Array:
-        return log_sigmoid(x)
-
-    def quantile(self, log_p: Array, log_q: Array) -> Array:
-        return log_p - log_q
-
-    def var(self) -> ArrayLike:
-        return math.pi ** 2 / 3.0
-
-    def entropy(self) -> ArrayLike:
-        return 2.0
-
-    def draw(self, key: Array, shape: Shape, dtype: DType) -> Array:
-        return samplers.logistic(key, shape, dtype)
 
 
 class GumbelR(ByLogCdf):
@@ -162,31 +118,17 @@ class GumbelR(ByLogCdf):
     first = {"ppf": "p"}
     shown = "0.179 -1.723 0.800 -0.223 0.200 -1.609 -0.327 1.246 0.577 1.645 1.283 1.577"
     drawn = "[ 2.92  3.83 -0.1 ]"
-
-    def logpdf(self, x: Array) -> Array:
-        return -x - exp(-x)
-
-    def logcdf(self, x: Array) -> Array:
-        return -exp(-x)
+    logpdf = formula(lambda x: -x - exp(-x))
+    logcdf = formula(lambda x: -exp(-x))
+    quantile = formula(lambda log_p, log_q: -log(-log_p))
+    mean = formula(lambda: euler_gamma)
+    var = formula(lambda: math.pi ** 2 / 6.0)
+    entropy = formula(lambda: euler_gamma + 1.0)
+    draw = formula(lambda key, shape, dtype: samplers.gumbel(key, shape, dtype))
 
     def logsf(self, x: Array) -> Array:
         far = x > 40.0      # where 1 - exp(-u) is u, which underflows later than its logarithm
         return where(far, -x, super().logsf(where(far, 1.0, x)))
-
-    def quantile(self, log_p: Array, log_q: Array) -> Array:
-        return -log(-log_p)
-
-    def mean(self) -> ArrayLike:
-        return euler_gamma
-
-    def var(self) -> ArrayLike:
-        return math.pi ** 2 / 6.0
-
-    def entropy(self) -> ArrayLike:
-        return euler_gamma + 1.0
-
-    def draw(self, key: Array, shape: Shape, dtype: DType) -> Array:
-        return samplers.gumbel(key, shape, dtype)
 
 
 class GumbelL(ByLogSf):
@@ -195,31 +137,17 @@ class GumbelL(ByLogSf):
     first = {"ppf": "p"}
     shown = "0.051 -2.982 0.989 -0.011 0.011 -4.482 -1.246 0.327 -0.577 1.645 1.283 1.577"
     drawn = "[-2.92 -3.83  0.1 ]"
-
-    def logpdf(self, x: Array) -> Array:
-        return x - exp(x)
-
-    def logsf(self, x: Array) -> Array:
-        return -exp(x)
+    logpdf = formula(lambda x: x - exp(x))
+    logsf = formula(lambda x: -exp(x))
+    quantile = formula(lambda log_p, log_q: log(-log_q))
+    mean = formula(lambda: -euler_gamma)
+    var = formula(lambda: math.pi ** 2 / 6.0)
+    entropy = formula(lambda: euler_gamma + 1.0)
+    draw = formula(lambda key, shape, dtype: -samplers.gumbel(key, shape, dtype))
 
     def logcdf(self, x: Array) -> Array:
         far = x < -40.0
         return where(far, x, super().logcdf(where(far, 1.0, x)))
-
-    def quantile(self, log_p: Array, log_q: Array) -> Array:
-        return log(-log_q)
-
-    def mean(self) -> ArrayLike:
-        return -euler_gamma
-
-    def var(self) -> ArrayLike:
-        return math.pi ** 2 / 6.0
-
-    def entropy(self) -> ArrayLike:
-        return euler_gamma + 1.0
-
-    def draw(self, key: Array, shape: Shape, dtype: DType) -> Array:
-        return -samplers.gumbel(key, shape, dtype)
 
 
 class T(Mirrored):
@@ -229,6 +157,8 @@ class T(Mirrored):
     parameters, words, sample = ("df",), ("df: degrees of freedom, > 0.",), (3.0,)
     shown = "0.120 -2.120 0.885 -0.122 0.115 -2.160 -0.765 0.765 0.000 3.000 1.732 1.773"
     drawn = "[ 0.69 -3.24 -1.67]"
+    mean = formula(lambda df: where(df > 1, 0.0, math.nan))
+    draw = formula(lambda key, shape, dtype, df: from_gamma.t(key, df, shape, dtype))
 
     def logpdf(self, x: Array, df: Array) -> Array:
         df = minimum(df, 1e30)      # whose density is the normal one
@@ -262,9 +192,6 @@ class T(Mirrored):
         inner = where(low, 0.0, x)
         return where(low, tail - math.log(2.0), log_of(self.cdf(inner, df), self.cdf(-inner, df)))
 
-    def mean(self, df: Array) -> Array:
-        return where(df > 1, 0.0, math.nan)
-
     def var(self, df: Array) -> ArrayLike:
         two = df > 2
         return where(two, 1.0 / (1.0 - 2.0 / where(two, df, 4.0)),
@@ -275,9 +202,6 @@ class T(Mirrored):
         return ((half + 0.5) * (digamma(half + 0.5) - digamma(half)) + 0.5 * log(df)
                 + betaln(half, 0.5 + 0.0 * df))
 
-    def draw(self, key: Array, shape: Shape, dtype: DType, df: Array) -> Array:
-        return from_gamma.t(key, df, shape, dtype)
-
 
 class Gennorm(Mirrored):
     name, title = "gennorm", "generalised normal distribution"
@@ -286,9 +210,10 @@ class Gennorm(Mirrored):
     parameters, words, sample = ("beta",), ("beta: exponent, > 0.",), (1.3,)
     shown = "0.099 -2.308 0.938 -0.064 0.062 -2.784 -0.562 0.562 0.000 0.976 0.988 1.383"
     drawn = "[-0.77  0.    0.22]"
-
-    def logpdf(self, x: Array, beta: Array) -> Array:
-        return log(0.5 * beta) - gammaln(1.0 / beta) - _power_of_absolute(x, beta)
+    logpdf = formula(
+        lambda x, beta: log(0.5 * beta) - gammaln(1.0 / beta) - _power_of_absolute(x, beta))
+    var = formula(lambda beta: exp(gammaln(3.0 / beta) - gammaln(1.0 / beta)))
+    entropy = formula(lambda beta: 1.0 / beta - log(0.5 * beta) + gammaln(1.0 / beta))
 
     def _cdf(self, x: Array, beta: Array) -> Array:
         tail = 0.5 * gammaincc(1.0 / beta, _power_of_absolute(x, beta))
@@ -307,12 +232,6 @@ class Gennorm(Mirrored):
         inner = where(low, 0.0, x)
         return where(low, tail, log_of(self.cdf(inner, beta), self.cdf(-inner, beta)))
 
-    def var(self, beta: Array) -> ArrayLike:
-        return exp(gammaln(3.0 / beta) - gammaln(1.0 / beta))
-
-    def entropy(self, beta: Array) -> Array:
-        return 1.0 / beta - log(0.5 * beta) + gammaln(1.0 / beta)
-
     def draw(self, key: Array, shape: tuple[int, ...], dtype: DType, beta: Array) -> Array:
         signs, sizes = subkeys(typed(key))
         size = exp(from_gamma_samples.loggamma(sizes, 1.0 / beta, shape, dtype) / beta)
@@ -327,9 +246,9 @@ class Vonmises(Mirrored):
     parameters, words, sample = ("kappa",), ("kappa: concentration, >= 0.",), (2.0,)
     shown = "0.080 -2.520 0.957 -0.044 0.043 -3.150 -0.530 0.530 0.000 1.266"
     drawn = "[-0.76  0.63 -0.38]"
-
-    def legal(self, kappa: Array) -> Array:
-        return kappa >= 0
+    legal = formula(lambda kappa: kappa >= 0)
+    bounds = formula(lambda kappa: (-math.pi, 0.0))
+    draw = formula(lambda key, shape, dtype, kappa: vonmises_samples(key, 0.0, kappa, shape, dtype))
 
     def logpdf(self, x: Array, kappa: Array) -> Array:
         # cos(x) - 1 without cancellation, so that large concentrations are as accurate.
@@ -354,15 +273,9 @@ class Vonmises(Mirrored):
         density = self.pdf(at, kappa[..., None])
         return width * (density * (0.5 * weights).astype(x.dtype)).sum(-1)
 
-    def bounds(self, kappa: Array) -> tuple[ArrayLike, ArrayLike]:
-        return -math.pi, 0.0
-
     def entropy(self, kappa: Array) -> Array:
         i0 = bessel_i0e(_above_zero(kappa))
         return math.log(2.0 * math.pi) + log(i0) + kappa * (1.0 - bessel_i1e(kappa) / i0)
-
-    def draw(self, key: Array, shape: Shape, dtype: DType, kappa: Array) -> Array:
-        return vonmises_samples(key, 0.0, kappa, shape, dtype)
 
 
 def _above_zero(x: Array) -> Array:

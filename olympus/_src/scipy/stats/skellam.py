@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.typing import Array, ArrayLike, DType, Shape
+from ...base.typing import Array, DType, Shape
 from ...control_flow.while_loop import fori_loop
 from ...numpy.arithmetic import absolute
 from ...numpy.conditions import where
@@ -16,7 +16,7 @@ from ...numpy.trigonometry import asinh
 from ...random.continuous import subkeys
 from ...random.keys import typed
 from ...random.poisson import poisson
-from .distribution import Summed, published
+from .distribution import Summed, formula, published
 
 _ABOVE = 24     # orders above the one asked for, from where on the expansion is accurate
 
@@ -69,9 +69,9 @@ class Skellam(Summed):
     words = ("mu1, mu2: means of the two, > 0.",)
     shown = "0.160 -1.832 0.758 -0.277 0.242 -1.418 0.000 2.000 1.000 5.000 2.236 2.222"
     drawn = "[1 3 1]"
-
-    def inner(self, mu1: Array, mu2: Array) -> ArrayLike:
-        return 0.0
+    inner = formula(lambda mu1, mu2: 0.0)
+    mean = formula(lambda mu1, mu2: mu1 - mu2)
+    var = formula(lambda mu1, mu2: mu1 + mu2)
 
     def logpmf(self, k: Array, mu1: Array, mu2: Array) -> Array:
         first, second = sqrt(mu1), sqrt(mu2)
@@ -81,12 +81,6 @@ class Skellam(Summed):
         rate = where(close, log1p(where(close, share, 0.0)), log(mu1) - log(mu2))
         level = 0.5 * k * rate - apart * apart
         return level + _log_bessel(absolute(k), 2.0 * first * second)
-
-    def mean(self, mu1: Array, mu2: Array) -> Array:
-        return mu1 - mu2
-
-    def var(self, mu1: Array, mu2: Array) -> ArrayLike:
-        return mu1 + mu2
 
     def draw(self, key: Array, shape: Shape, dtype: DType, mu1: Array, mu2: Array) -> Array:
         first, second = subkeys(typed(key))
