@@ -194,7 +194,7 @@ def _step(name: str, given: argparse.Namespace) -> contextlib.AbstractContextMan
 def _traced(given: argparse.Namespace) -> Traced:
     args, kwargs = specs(given.arguments, getattr(given, "constraint", ()))
     fun = function(given.target, given.static)
-    check_arguments(fun, given.target, args, kwargs)
+    check_arguments(fun, given.target, args, kwargs, given.static)
     with _step("tracing", given):
         return fun.trace(*args, **kwargs)
 
@@ -297,7 +297,7 @@ def _planned(given: argparse.Namespace, options: CompilerOptions) -> int:
         made = giving()
         args = list(made) if type(made) is tuple else [made]
     fun = function(given.target, given.static)
-    check_arguments(fun, given.target, args, kwargs)
+    check_arguments(fun, given.target, args, kwargs, given.static)
     try:
         with _kept_in(given.cache):
             planned = plan(fun, *args, target=given.goal, mesh=_mesh(given.mesh),
@@ -361,7 +361,7 @@ def _run(given: argparse.Namespace) -> None:
         fun = _artifact(Path(given.target)).call
     else:
         fun = function(given.target, given.static)
-        check_arguments(fun, given.target, args, kwargs)
+        check_arguments(fun, given.target, args, kwargs, given.static)
     times, result = [], None
     with _kept_in(given.cache), _step("running", given):
         for _ in range(max(given.repeat, 1)):
@@ -406,7 +406,7 @@ def _export(given: argparse.Namespace) -> None:
         raise CommandError("-o FILE is required: the file to write.")
     args, kwargs = specs(given.arguments, given.constraint)
     fun = function(given.target, given.static)
-    check_arguments(fun, given.target, args, kwargs)
+    check_arguments(fun, given.target, args, kwargs, given.static)
     with _step("exporting", given):
         exported = export(fun, platforms=given.platform)(*args, **kwargs)
     if given.to != "olympus":
