@@ -233,6 +233,14 @@ def register_pjrt_plugin(name: str, *, priority: int = 400, library_path: str | 
     ...     print(error)
     register_pjrt_plugin: 'cpu' given, which is there already; give another name.
     """
+    for what, value, fits, kind in (
+            ("name", name, isinstance(name, str), "a string, by which devices(name) finds it,"),
+            ("library_path", library_path, isinstance(
+                library_path, (str, os.PathLike, type(None))), "a path"),
+            ("c_api", c_api, c_api is None or type(c_api).__name__ == "PyCapsule", "a capsule"),
+            ("factory", factory, factory is None or callable(factory), "a function")):
+        if not fits:
+            raise TypeError(f"register_pjrt_plugin: {what}={value!r} given; {kind} is required.")
     if (library_path is None) == (c_api is None):
         raise ValueError(f"register_pjrt_plugin: library_path={library_path!r} and c_api={c_api!r} "
                          f"given for {name!r}; one of them is required.")
