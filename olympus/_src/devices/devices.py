@@ -233,6 +233,12 @@ def register_pjrt_plugin(name: str, *, priority: int = 400, library_path: str | 
     ...     print(error)
     register_pjrt_plugin: 'cpu' given, which is there already; give another name.
     """
+    if (library_path is None) == (c_api is None):
+        raise ValueError(f"register_pjrt_plugin: library_path={library_path!r} and c_api={c_api!r} "
+                         f"given for {name!r}; one of them is required.")
+    if factory is not None and options is not None:
+        raise ValueError(f"register_pjrt_plugin: factory and options given for {name!r}; a factory "
+                         "has its own options; give one of them.")
     for what, value, fits, kind in (
             ("name", name, isinstance(name, str), "a string, by which devices(name) finds it,"),
             ("library_path", library_path, isinstance(
@@ -241,12 +247,6 @@ def register_pjrt_plugin(name: str, *, priority: int = 400, library_path: str | 
             ("factory", factory, factory is None or callable(factory), "a function")):
         if not fits:
             raise TypeError(f"register_pjrt_plugin: {what}={value!r} given; {kind} is required.")
-    if (library_path is None) == (c_api is None):
-        raise ValueError(f"register_pjrt_plugin: library_path={library_path!r} and c_api={c_api!r} "
-                         f"given for {name!r}; one of them is required.")
-    if factory is not None and options is not None:
-        raise ValueError(f"register_pjrt_plugin: factory and options given for {name!r}; a factory "
-                         "has its own options; give one of them.")
     if name in _MAKERS or name in _ALIASES:
         raise ValueError(f"register_pjrt_plugin: {name!r} given, which is there already; give "
                          "another name.")
