@@ -219,6 +219,13 @@ def test_hypergeometric_sums_keep_their_digits_on_accelerators():
     np.testing.assert_allclose(here(special.hyp2f1, *args), want, rtol=1e-5)
 
 
+def test_hyp1f1_far_below_0_is_not_0_on_accelerators():
+    """The exponential of x / 2 was 0 in float32, the factor beside it large."""
+    points = np.float32([(8.25, 28.5, -194), (18.5, 16.25, -193), (11.5, 10.25, -205)]).T
+    want = special.hyp1f1(*points)      # in float64, where it is not
+    np.testing.assert_allclose(here(special.hyp1f1, *points), want, rtol=1e-4)
+
+
 def test_hyp2f1_of_negative_c_is_right_or_nan_on_accelerators():
     """Terms that grow once more behind -c may be 0 in float32 before: 1.04 was 1.02 at c = -75."""
     parameters = [-6.5, -2.5, -0.3, 0.5, 1, 2.5, 7]
