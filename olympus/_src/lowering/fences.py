@@ -41,7 +41,7 @@ from .known_numbers import is_infinite, is_nan
 from .made import (
     COMPUTED, CONSTANT, CONSTANTS, COPIES, DIVIDED, DIVISORS, FENCED, FIXED, FOLDED, GIVEN, HARMFUL,
     NARROWED, NEGATIVE, QUOTIENT, REAL, REPEATED, SCALED, SPREAD, SPREAD_CONSTANT, SPREADS, UNKNOWN,
-    is_integer, is_zero, value_of,
+    is_integer, is_term, is_zero, value_of,
 )
 from .nan_constants import may_be_nan, undefined
 from .notes import ADDED, MASKED, RETURNED, SUBTRACTED, Notes
@@ -112,7 +112,8 @@ def _mended(pr: Olympuspr, planned: dict[int, Fences], negatives: Set[Atom],
     for eqn in pr.eqns:
         prim, step = eqn.primitive, planned.get(id(eqn))
         if (prim.adds_up or prim.summed_axes(eqn.params) is not None) and (
-                not negatives.isdisjoint([a for a in eqn.invars if type(a) is not Literal])):
+                not negatives.isdisjoint([a for a in eqn.invars if type(a) is not Literal])
+                and not is_term(eqn.outvars[0].aval)):
             step = (step or Fences(eqn, [], [], eqn))._replace(
                 lowered=eqn.replace(primitive=PlusZeroAfter(prim)))
         elif eqn in writes:
