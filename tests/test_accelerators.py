@@ -83,6 +83,20 @@ def test_conversions_to_fewer_bits_are_kept_on_accelerators():
         lambda x: (x * 2).astype("bfloat16") + 1, x, platform="cuda").as_text()
 
 
+def test_a_loop_that_writes_quotients_does_not_pass_through_its_array_on_accelerators():
+    """The whole array was fenced in each iteration: 8,200 operations on a TPU, 10 are needed."""
+    def row(i, a):
+        return lax.dynamic_update_slice(a.at[i].set(x[i] / y[i]), (y[i] / x[i])[None], (i + 500,))
+
+    x, y = map(olympus.numpy.asarray, np.arange(1, 1001, dtype=np.float32).reshape(2, 500))
+    for body in row, olympus.jit(row):
+        f = olympus.jit(lambda a, body=body: lax.fori_loop(0, 500, body, a))
+        text = lowered(f, np.zeros(1000, np.float32), platform="cuda").as_text()
+        assert "-> tensor<1000xi1>" not in text and "compare EQ" in text
+        np.testing.assert_allclose(here(f, np.zeros(1000, np.float32), platform="cuda"),
+                                   [*(x / y), *(y / x)], 1e-6)
+
+
 @pytest.mark.parametrize("f", [
     lambda x: lax.cummax(abs(x)), lambda x: lax.cummin(-x), lambda x: (-x)[::-1].min(),
     lambda x: olympus.numpy.maximum(abs(x), x[::-1]), lambda x: olympus.numpy.argmax(-x),
@@ -203,6 +217,13 @@ def test_hypergeometric_sums_keep_their_digits_on_accelerators():
     args = [np.random.default_rng(0).uniform(-2, 0.9, 20).astype(np.float32) for _ in range(4)]
     want = sp.hyp2f1(*(x.astype(np.float64) for x in args))
     np.testing.assert_allclose(here(special.hyp2f1, *args), want, rtol=1e-5)
+
+
+def test_hyp1f1_far_below_0_is_not_0_on_accelerators():
+    """The exponential of x / 2 was 0 in float32, the factor beside it large."""
+    points = np.float32([(8.25, 28.5, -194), (18.5, 16.25, -193), (11.5, 10.25, -205)]).T
+    want = special.hyp1f1(*points)      # in float64, where it is not
+    np.testing.assert_allclose(here(special.hyp1f1, *points), want, rtol=1e-4)
 
 
 def test_hyp2f1_of_negative_c_is_right_or_nan_on_accelerators():

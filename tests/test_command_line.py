@@ -81,6 +81,7 @@ def test_arguments_are_read_as_types_are_printed(text, expected):
     assert specs([f"name={text}"]) == ([], {"name": expected})
 
 
+@config.enable_x64(True)
 def test_every_dtype_reads_as_it_prints():
     for name in ("f64", "f16", "u8", "u2", "i1", "f4_e2m1fn", "f8_e8m0fnu", "c128", "key<urbg>"):
         (found,), _ = specs([f"{name}[3]"])
@@ -298,6 +299,14 @@ def test_64_bits_are_on_within_the_command_only(folder, capsys):
     main(["lower", "model:scaled", "f64[3]", "--x64", "--emit", "olympuspr", "-q"])
     assert "f64[3]" in capsys.readouterr().out
     assert not olympus.config.olympus_enable_x64
+    assert main(["lower", "model:scaled", "f64[3]"]) == 2
+    assert "64-bit types are off; add --x64" in capsys.readouterr().err
+
+
+def test_a_static_argument_is_no_type(folder, capsys):
+    for static in ("0", "x"):
+        assert main(["lower", "model:scaled", "f32[3]", "--static", static]) == 2
+        assert f"--static {static} given, and the type" in capsys.readouterr().err
 
 
 def test_a_terminal_sees_how_long_a_step_takes(monkeypatch):

@@ -92,6 +92,10 @@ def test_plugins_of_others_are_registered_by_name(plugin_names, monkeypatch, tmp
                          ({"library_path": "x"}, "'cpu' given, which is there already")):
         with pytest.raises(ValueError, match=wrong):
             backend.register_pjrt_plugin("cpu", **given)
+    for given in ({"name": 3}, {"library_path": b"x"}, {"c_api": 3}, {"factory": 3}):
+        with pytest.raises(TypeError, match=f"{next(iter(given))}=b?'?[3x]'? given; a .* is requ"):
+            backend.register_pjrt_plugin(**{
+                "name": "wrong", **({} if "c_api" in given else {"library_path": "x"}), **given})
 
 
 def test_plugins_of_others_are_found_by_option_variable_and_entry_point(

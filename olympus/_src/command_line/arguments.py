@@ -86,14 +86,16 @@ def named(text: str) -> Callable[..., PyTree]:
 
 
 def check_arguments(fun: Callable[..., object], name: str, args: Sequence[PyTree],
-                    kwargs: Mapping[str, PyTree]) -> None:
-    """CommandError if a function does not take so many arguments, or these names."""
+                    kwargs: Mapping[str, PyTree], static: Sequence[str] = ()) -> None:
+    """CommandError if a function does not take so many arguments, or these names, or if a `static`
+    one, a value of the program, is a type.
+    """
     try:
         signature = inspect.signature(fun)
     except (TypeError, ValueError):     # of a function in C that has none
         return
     try:
-        signature.bind(*args, **kwargs)
+        bound = signature.bind(*args, **kwargs).arguments
     except TypeError as error:
         count = len(args) + len(kwargs)
         takes = ", ".join(str(p.replace(annotation=p.empty)) for p in signature.parameters.values())
@@ -101,6 +103,12 @@ def check_arguments(fun: Callable[..., object], name: str, args: Sequence[PyTree
             f"{name} takes ({takes}), and {count or 'no'} argument{'s' * (count != 1)} "
             f"{'is' if count == 1 else 'are'} given: {error}; give a type as f32[8,128], or a "
             "value, for each that has no default.") from None
+    by_name = {**dict(enumerate(args)), **bound}
+    for chosen in static:
+        value = by_name.get(int(chosen) if chosen.isdigit() else chosen)
+        if isinstance(value, ShapeDtypeStruct):
+            raise CommandError(f"--static {chosen} given, and the type {value}; a static argument "
+                               "is a value, as 3, True or 'text'.")
 
 
 def _module(home: str) -> object:
@@ -281,6 +289,9 @@ class _Reader:
         dtype = _dtypes().get(name)
         if dtype is None:
             raise self.wrong(f"{name!r} is no dtype{_near(name, list(_dtypes()))}")
+        if not dtypes.is_extended(dtype) and dtypes.canonical_dtype(dtype) != dtype:
+            raise CommandError(f"argument {self.text!r}: {name} given, and 64-bit types are off; "
+                               "add --x64, or give a type of fewer bits.")
         end = self.text.find("]", match.end())
         if end < 0:
             raise self.wrong("']' is missing behind the sizes")

@@ -194,7 +194,7 @@ def _step(name: str, parsed: argparse.Namespace) -> contextlib.AbstractContextMa
 def _traced(parsed: argparse.Namespace) -> Traced:
     args, kwargs = specs(parsed.arguments, getattr(parsed, "constraint", ()))
     fun = function(parsed.target, parsed.static)
-    check_arguments(fun, parsed.target, args, kwargs)
+    check_arguments(fun, parsed.target, args, kwargs, parsed.static)
     with _step("tracing", parsed):
         return fun.trace(*args, **kwargs)
 
@@ -297,7 +297,7 @@ def _planned(parsed: argparse.Namespace, options: CompilerOptions) -> int:
         made = giving()
         args = list(made) if type(made) is tuple else [made]
     fun = function(parsed.target, parsed.static)
-    check_arguments(fun, parsed.target, args, kwargs)
+    check_arguments(fun, parsed.target, args, kwargs, parsed.static)
     try:
         with _kept_in(parsed.cache):
             planned = plan(fun, *args, target=parsed.goal, mesh=_mesh(parsed.mesh),
@@ -362,7 +362,7 @@ def _run(parsed: argparse.Namespace) -> None:
         fun = _artifact(Path(parsed.target)).call
     else:
         fun = function(parsed.target, parsed.static)
-        check_arguments(fun, parsed.target, args, kwargs)
+        check_arguments(fun, parsed.target, args, kwargs, parsed.static)
     times, result = [], None
     with _kept_in(parsed.cache), _step("running", parsed):
         for _ in range(max(parsed.repeat, 1)):
@@ -407,7 +407,7 @@ def _export(parsed: argparse.Namespace) -> None:
         raise CommandError("-o FILE is required: the file to write.")
     args, kwargs = specs(parsed.arguments, parsed.constraint)
     fun = function(parsed.target, parsed.static)
-    check_arguments(fun, parsed.target, args, kwargs)
+    check_arguments(fun, parsed.target, args, kwargs, parsed.static)
     with _step("exporting", parsed):
         exported = export(fun, platforms=parsed.platform)(*args, **kwargs)
     if parsed.to != "olympus":

@@ -238,6 +238,14 @@ def register_pjrt_plugin(name: str, *, priority: int = 400, library_path: str | 
     if factory is not None and options is not None:
         raise ValueError(f"register_pjrt_plugin: factory and options given for {name!r}; a factory "
                          "has its own options; give one of them.")
+    for what, value, fits, kind in (
+            ("name", name, isinstance(name, str), "a string, by which devices(name) finds it,"),
+            ("library_path", library_path, isinstance(
+                library_path, (str, os.PathLike, type(None))), "a path"),
+            ("c_api", c_api, c_api is None or type(c_api).__name__ == "PyCapsule", "a capsule"),
+            ("factory", factory, factory is None or callable(factory), "a function")):
+        if not fits:
+            raise TypeError(f"register_pjrt_plugin: {what}={value!r} given; {kind} is required.")
     if name in _MAKERS or name in _ALIASES:
         raise ValueError(f"register_pjrt_plugin: {name!r} given, which is there already; give "
                          "another name.")

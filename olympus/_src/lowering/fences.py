@@ -24,10 +24,11 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Set
+from collections.abc import Callable, Sequence, Set
 from typing import TYPE_CHECKING
 
-from ..core.ir import Atom, ClosedOlympuspr, Literal, OlympusprEqn, derived
+from ..core.ir import Atom, ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var, derived
+from ..types import dtypes
 from . import merging
 from .constants import hide, is_constant
 from .fence_plan import Fences, Plan
@@ -40,7 +41,7 @@ from .known_numbers import is_infinite, is_nan
 from .made import (
     COMPUTED, CONSTANT, CONSTANTS, COPIES, DIVIDED, DIVISORS, FENCED, FIXED, FOLDED, GIVEN, HARMFUL,
     NARROWED, NEGATIVE, QUOTIENT, REAL, REPEATED, SCALED, SPREAD, SPREAD_CONSTANT, SPREADS, UNKNOWN,
-    is_integer, is_zero, value_of,
+    is_integer, is_term, is_zero, value_of,
 )
 from .nan_constants import may_be_nan, undefined
 from .notes import ADDED, MASKED, RETURNED, SUBTRACTED, Notes
@@ -63,34 +64,64 @@ def plan_of(closed: ClosedOlympuspr, module: ModuleContext) -> Plan:
 def _accelerators_plan(closed: ClosedOlympuspr, nested: bool) -> Plan:
     """The plan without fences of `harmless` values, and without what XLA:CPU alone needs: it
     multiplies by reciprocals of scalars, and LLVM takes exponentials of NaN for undefined. A sum of
-    `negatives` has +0 added, which is cheaper than fences of its elements.
+    `negatives` has +0 added, and an array with a part replaced is fenced there alone: a loop that
+    writes one row an iteration would pass through all of them each time.
     """
     plan = _plan(closed, nested)
     unfenced, hidden = plan.harmless | plan.negatives, plan.constants
-    fences = []
+    results = [v for v in plan.results if v not in unfenced]
+    written = _writes(closed.olympuspr, results) if results else {}
+    planned = {}
     for step in plan.fences:
         other = step.lowered
         if not isinstance(other.primitive, PlusZero) or not hidden.keys().isdisjoint(
                 [x for x in other.invars if type(x) is not Literal]):
             other = step.eqn
-        fences.append(Fences(
-            step.eqn, [v for v in step.whole if v not in unfenced], [], other))
-    if plan.negatives:
-        fences = _sums_mended(closed, fences, plan.negatives)
+        planned[id(step.eqn)] = Fences(
+            step.eqn, [v for v in step.whole if v not in unfenced], [], other)
+    fences = [*planned.values()]
+    if plan.negatives or written:
+        fences = _mended(closed.olympuspr, planned, plan.negatives, {*written.values()})
     return plan._replace(
-        fences=fences, results=[v for v in plan.results if v not in unfenced], constants={})
+        fences=fences, results=[v for v in results if v not in written], constants={})
 
 
-def _sums_mended(closed: ClosedOlympuspr, fences: list[Fences], negatives: Set[Atom]
-                 ) -> list[Fences]:
-    """The fences of a program, and +0 added to all sums of elements of these values."""
-    planned, mended = {id(step.eqn): step for step in fences}, []
-    for eqn in closed.olympuspr.eqns:
+def _writes(pr: Olympuspr, results: Sequence[Var]) -> dict[Var, OlympusprEqn]:
+    """The arrays that are arguments with parts replaced, as far as `results` are or come from such:
+    the equations that compute them."""
+    made: dict[Var, OlympusprEqn] = {}
+    replaced = {*pr.invars}
+    for eqn in pr.eqns:
+        if eqn.primitive.replaces and eqn.invars[0] in replaced:
+            replaced.add(eqn.outvars[0])
+            made[eqn.outvars[0]] = eqn
+    found: dict[Var, OlympusprEqn] = {}
+    for v in results:
+        while v in made and v not in found:
+            found[v] = made[v]
+            v = made[v].invars[0]
+    return found
+
+
+def _mended(pr: Olympuspr, planned: dict[int, Fences], negatives: Set[Atom],
+            writes: Set[OlympusprEqn]) -> list[Fences]:
+    """The fences of a program: sums of elements of `negatives` have +0 added, what is written is
+    fenced.
+    """
+    mended, fenced = [], {v for step in planned.values() for v in step.whole}
+    for eqn in pr.eqns:
         prim, step = eqn.primitive, planned.get(id(eqn))
         if (prim.adds_up or prim.summed_axes(eqn.params) is not None) and (
-                not negatives.isdisjoint([a for a in eqn.invars if type(a) is not Literal])):
+                not negatives.isdisjoint([a for a in eqn.invars if type(a) is not Literal])
+                and not is_term(eqn.outvars[0].aval)):
             step = (step or Fences(eqn, [], [], eqn))._replace(
                 lowered=eqn.replace(primitive=PlusZeroAfter(prim)))
+        elif eqn in writes:
+            parts = [x for x in eqn.invars[1:] if type(x) is Var and x not in fenced and (
+                dtypes.is_inexact(x.aval.dtype))]
+            fenced.update(parts)
+            step = step or Fences(eqn, [], [], eqn)
+            step.whole.extend(parts)
         if step is not None:
             mended.append(step)
     return mended

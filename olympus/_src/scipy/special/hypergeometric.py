@@ -216,12 +216,13 @@ def hyp1f1_of(tol: float, a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     led = legal & ~far & (~near | lost) & (q > 0.0)
     long = led & pole(c) & (c < -1.0)
     led = led & ~long
-    half = exp(inside(led, where(negative, -0.5, 0.5) * size, 0.0))
+    # Its square root, because e to the size / 2 leaves float32's range where the product does not.
+    root = exp(inside(led, where(negative, -0.25, 0.25) * size, 0.0))
     whole = exp(where(near & negative, -size, 0.0))
     still = _led(tol, led, *(inside(led, v, 1.0) for v in (c, q, size)))
     # For b < 0 the solution would grow out of the rounding errors of the start.
     still = where(negative & (absolute(still) == math.inf), math.nan, still)
-    value = where(led, half * still, where(near & ~lost, whole * value, math.nan))
+    value = where(led, root * (root * still), where(near & ~lost, whole * value, math.nan))
     ended = _polynomial(long, *(inside(long, v, w) for v, w in ((c, -2.0), (q, 1.0), (size, 0.0))))
     value = where(long, where(negative, exp(-size) * ended, ended), value)
     w = inside(far, size, 1e3)
