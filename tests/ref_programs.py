@@ -69,7 +69,8 @@ def statements(rng: random.Random, depth: int, places: tuple[str, ...], nests: t
             found.append((kind, rng.choice(places), blocks))
             continue
         to, of = [rng.choice([p for p in places if p != "m"]) for _ in range(2)]
-        how = rng.choice(["set", "set", "add", "swap", "part", "passed", *["out"] * outside])
+        how = rng.choice(["set", "set", "add", "swap", "part", "passed", "ruled",
+                          *["out"] * outside])
         index = rng.choice([k for k in INDICES if how == "add" or k != "twice"])
         found.append((how, to, of, index, round(rng.uniform(-1, 1), 2)))
     return found
@@ -115,6 +116,31 @@ def kept(outside: Any, i: Any, scale: float) -> Any:
     return onp.sin(outside).mean() * scale + 0.1 * i
 
 
+def ruled(index: Any) -> Callable[[Ref, Any], Any]:
+    """A function of a reference and a value, with a rule of its own; it does what `exchanged` does.
+    """
+    @olympus.custom_jvp
+    def exchange(ref: Ref, v: Any) -> Any:
+        ref[...], out = exchanged(index, ref[...], v)
+        return out
+
+    @exchange.defjvp
+    def rule(primals: Any, tangents: Any) -> Any:
+        (ref, v), (slope, t) = primals, tangents
+        (new, out), (new_slope, slope_of_out) = olympus.jvp(
+            lambda x, v: exchanged(index, x, v), (ref[...], v), (slope[...], t))
+        ref[...], slope[...] = new, new_slope
+        return out, slope_of_out
+
+    return exchange
+
+
+def exchanged(index: Any, x: Any, v: Any) -> tuple[Any, Any]:
+    """An array with other values at an index, and the sum of the former ones."""
+    old = x[index]
+    return x.at[index].set(v * onp.cos(old.mean())), old.sum()
+
+
 class OnRefs:
     def __init__(self, outside: Ref, factor: bool) -> None:
         self.outside, self.factor = outside, factor
@@ -140,6 +166,8 @@ class OnRefs:
                 addupdate(ref, index, v)
             elif how == "swap":
                 ref[0] = swap(ref, index, v).sum() * 0.5
+            elif how == "ruled":
+                ref[0] = ruled(index)(ref, v) * 0.5
             else:
                 ref.at[1:].at[0:2][...] = v.mean() + ref.at[index][...].sum() * 0.1
 
@@ -205,6 +233,9 @@ class OnArrays:
             elif how == "swap":
                 old = x[index]
                 x = x.at[index].set(v).at[0].set(old.sum() * 0.5)
+            elif how == "ruled":
+                x, out = exchanged(index, x, v)
+                x = x.at[0].set(out * 0.5)
             else:
                 x = x.at[1:3].set(v.mean() + x[index].sum() * 0.1)
             places[to] = x

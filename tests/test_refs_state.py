@@ -351,6 +351,7 @@ CALLS = {
     "after a write": (lambda f, x: (lambda ref: (ref.__setitem__(..., 3 * x), f(ref))[1])(
         new_ref(x)), 15),
     "outside": (lambda f, x: x * f(new_ref(0.0)), 0),
+    "mapped": (lambda f, x: olympus.vmap(lambda y: f(new_ref(x * y)))(onp.ones(2)).sum(), 10),
 }
 
 
@@ -358,7 +359,7 @@ CALLS = {
 @pytest.mark.parametrize("kind", [olympus.custom_vjp, olympus.custom_jvp])
 def test_a_rule_gives_the_derivative_in_what_a_reference_holds(kind, call):
     """Regression: refused, or where the function returned the content, taken without the rule; in
-    a loop a RecursionError.
+    a loop a RecursionError; mapped in a body a leaked tracer.
     """
     run, want = CALLS[call]
     for read in READERS.values():
@@ -415,6 +416,25 @@ def test_a_function_with_rules_of_cotangents_leaves_a_differentiated_content_as_
                            r"which\s+holds a\s+differentiated\s+value"):
             olympus.grad(way(lambda x: f(new_ref(x))))(2.0)
     assert olympus.grad(lambda x: x * f(new_ref(3.0)))(2.0) == 6
+
+
+def test_a_function_with_rules_writes_what_ends_with_a_vmap_in_every_body():
+    def double(ref, x):
+        ref[...] += x
+        return ref[...] * x
+
+    f = olympus.custom_vjp(double)
+    f.defvjp(lambda ref, x: (double(ref, x), ref[...]), lambda held, ct: (None, 3 * held * ct))
+
+    def total(x):
+        ref = new_ref(1.0)
+        return f(ref, x) + f(ref, x) + ref[...]
+
+    for way in (lambda g: g, olympus.jit, olympus.checkpoint):
+        run = way(olympus.vmap(total))
+        np.testing.assert_allclose(run(X), 3 * X ** 2 + 4 * X + 1, rtol=1e-6)
+        slope = olympus.grad(lambda x, run=run: run(x).sum())(X)
+        np.testing.assert_allclose(slope, 9 * X + 6, rtol=1e-6)
 
 
 def test_a_custom_vmap_function_is_differentiated_in_what_a_reference_holds():

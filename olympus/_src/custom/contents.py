@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import compress
 from typing import Any
 
 from ..base.typing import Array, Params, Reference
-from ..base.util import lazy_module, name_of
+from ..base.util import lazy_module
 from ..core.cells import Ref, at_hand, identity_of, is_ref, made_above
 from ..core.effects import input_effects
 from ..core.evaluate import eval_closed
@@ -15,6 +15,7 @@ from ..core.ir import numbers
 from ..core.primitive import Primitive, Tangent, Zero
 from ..core.staging import closure_convert, stage
 from ..core.trace import Tracer, ctx, typeof
+from ..interpreters.batching import BatchTrace
 from ..interpreters.discharge import content, discharge, is_cell, put_back, sources, written
 from ..lax.shape import instantiate
 from ..types.avals import is_float0
@@ -51,11 +52,12 @@ class WithContents(Rules):
                  "changed")
 
     def __init__(self, rules: Rules, cells: Sequence[int | None], new: Sequence[bool],
-                 sources: Sequence[int | None], params: Params) -> None:
+                 sources: Sequence[int | None], params: Params, exact: bool = False) -> None:
         super().__init__(rules)
         self.rules, self.cells, self.new = rules, tuple(cells), tuple(new)
         self.sources, self.symbolic = tuple(sources), params.get("symbolic_zeros", False)
-        self.changed: set[int] = set()      # numbers of written references
+        # The numbers of written references. Where the function is still Python, its first run says.
+        self.changed = {k for k, n in zip(cells, new, strict=True) if n and k is not None and exact}
         self.code, self.own = rules.code, rules.own
         self.identity = (self.cells, self.new, self.sources, rules.identity)
         self.num_contents += sum(self.new)
@@ -63,14 +65,16 @@ class WithContents(Rules):
     def closed_over(self, references: bool = False) -> list[Tracer]:
         return self.rules.closed_over(references)
 
-    def function(self, *args: Array) -> list[Array]:
-        """The user's function on contents."""
-        rules: Any = self.rules
-        given = self.referred(args)
-        before = list(map(state_of, given))
-        outs = rules.run(*given)
-        self.check_still(name_of(rules.fun), given, before, [not n for n in self.new])
-        return [*outs, *self.contents(given, before)]
+    def function(self, fun: Callable[..., list[Array]]) -> Callable[..., list[Array]]:
+        """The user's function, flat, on contents."""
+        def run(*args: Array) -> list[Array]:
+            given = self.referred(args)
+            before = list(map(state_of, given))
+            outs = fun(*given)
+            self.check_still("the function", given, before, [not n for n in self.new])
+            return [*outs, *self.contents(given, before)]
+
+        return run
 
     def referred(self, values: Sequence[Tangent]) -> list[Reference]:
         """The operands with new references in place of contents; a `Zero` stays one."""
@@ -104,9 +108,8 @@ class WithContents(Rules):
     def check_still(self, writer: str, given: Sequence[Reference], before: Sequence[object],
                     active: Sequence[bool]) -> None:
         """ValueError if a reference that holds a differentiated value is written."""
-        returned = {*compress(self.cells, self.new)}
         for x, was, k, a in zip(given, before, self.cells, active, strict=True):
-            if k is not None and a and (k in returned or is_written(x, was)):
+            if k is not None and a and (k in self.changed or is_written(x, was)):
                 raise ValueError(
                     f"custom_vjp: {writer} writes the reference {typeof(x)}, which holds a "
                     "differentiated value;\n  it is required to stay as it is, since the rules "
@@ -193,7 +196,7 @@ def of_contents(prim: CustomCall, rules: UserRules, args: Sequence[Reference], p
     own = _BY_NAME[prim.with_contents](rules, [
         places[identity_of(x)] if w else None for x, w in zip(args, which, strict=True)],
         [jvp and w for w in which], [None] * len(args), params)
-    outs = ctx.trace.process_custom(prim, own.function, own, tuple([
+    outs = ctx.trace.process_custom(prim, own.function(rules.run), own, tuple([
         _refs.get_p.bind(x, view=_refs.WHOLE) if w else x
         for x, w in zip(args, which, strict=True)]), params)
     n = len(outs) - sum(own.new)
@@ -202,6 +205,29 @@ def of_contents(prim: CustomCall, rules: UserRules, args: Sequence[Reference], p
         if k in own.changed:
             _refs.swap_p.bind(ref, x, view=_refs.WHOLE)
     return outs[:n]
+
+
+def vmap_of_contents(prim: CustomCall, trace: BatchTrace, fun: Callable[..., list[Array]],
+                     rules: Rules, vals: Sequence[Reference], dims: Sequence[int | None],
+                     params: Params) -> tuple[list[Array], list[int | None]]:
+    """The results of a recorded call under vmap, and their axes, by contents of references that
+    end with the vmap: rules of the recorded call run after it.
+    """
+    which = list(map(made_above, vals))
+    places = {id(x): i for i, x in reversed([*enumerate(vals)])}
+    own = _BY_NAME[prim.with_contents](rules, [
+        places[id(x)] if w else None for x, w in zip(vals, which, strict=True)],
+        which, [None] * len(vals), params)
+    contents = {id(x): trace.split([x._content()]) for x in compress(vals, which)}
+    xs = [contents[id(x)][0][0] if w else x for x, w in zip(vals, which, strict=True)]
+    dims = [contents[id(x)][1][0] if w else d for x, d, w in zip(vals, dims, which, strict=True)]
+    outs, out_dims = prim.vmap(trace, own.function(fun), own, xs, dims, **params)
+    n = len(outs) - sum(which)
+    cells = compress(zip(vals, own.cells, strict=True), which)
+    for (ref, k), x, d in zip(cells, outs[n:], out_dims[n:], strict=True):
+        if k in own.changed:
+            ref._put(trace.wrap(x, d))
+    return outs[:n], out_dims[:n]
 
 
 def _differentiated(x: object) -> bool:
@@ -293,7 +319,7 @@ def discharged(prim: CustomCall, ins: Sequence[Reference], params: Params) -> li
     pure = discharge(body, which, new, places)
     if numbers_of:
         rules = _BY_NAME[prim.with_contents](rules, [
-            numbers_of.get(id(x)) for x in ins], new, places, rest)
+            numbers_of.get(id(x)) for x in ins], new, places, rest, exact=True)
     outs = ctx.trace.process_custom(prim, prim.function(pure), rules,
                                     tuple(numbers(map(content, ins))), rest)
     written_cells = [*compress(ins, new)]

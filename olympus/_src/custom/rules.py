@@ -26,7 +26,7 @@ from ..core.context import ThreadState, ctx
 from ..core.evaluate import eval_closed
 from ..core.ir import NO_DEBUG_INFO, ClosedOlympuspr, DebugInfo, OlympusprEqn, Var, numbers
 from ..core.primitive import Cotangent, Linear, Primitive, Tangent, Transposed, Zero, with_zeros
-from ..core.staging import closure_convert, stage
+from ..core.staging import closure_convert, recorder, stage
 from ..core.trace import REFERENCES, Tracer, typeof
 from ..devices.array import array_from_numpy
 from ..interpreters.batching import BatchTrace, BatchTracer, axis_of_tangents, to_axis
@@ -800,6 +800,8 @@ class CustomCall(HasBodies, abstract=True):
     def vmap(self, trace: BatchTrace, fun: Callable[..., list[Array]], rules: Rules,
              vals: Sequence[Array], dims: Sequence[int | None], **params: Hashable
              ) -> tuple[list[Array], list[int | None]]:
+        if REFERENCES and any(map(_cells.made_above, vals)) and recorder(trace) is not None:
+            return _contents.vmap_of_contents(self, trace, fun, rules, vals, dims, params)
         # The parent runs the function or the rules. Both pass their outputs through
         # `batched.place`, which decides `out_dims`.
         batched = self.batched(trace, rules, dims)

@@ -317,8 +317,10 @@ class _BatchedVjp(Batched):
         res_dims = dims[num_outs:]
         outs = self.place(vals[:num_outs], dims[:num_outs], res_dims)
         in_avals = [typeof(x).to_cotangent_aval() for x in primals]
-        ct_dims, wanted = (self.axes_of(values, axes, "to_cotangent_aval")
-                           for values, axes in ((outs, self.out_dims), (primals, self.dims)))
+        n = len(outs) - self.num_contents       # contents of references have no cotangents
+        ct_dims, wanted = (
+            self.axes_of(values, axes, "to_cotangent_aval")
+            for values, axes in ((outs[:n], self.out_dims[:n]), (primals, self.dims)))
 
         def batched_bwd(res: Sequence[Array], cts: Sequence[Tangent]) -> Sequence[Tangent]:
             return self.backward(bwd, res, res_dims, cts, ct_dims, in_avals, wanted)
