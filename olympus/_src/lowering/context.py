@@ -532,7 +532,8 @@ class ModuleContext:
     @property
     def kernel_report(self) -> KernelReport:
         """The report of operations by kernels, once the program is lowered."""
-        reason = ("" if self.takes_kernels or self.taken else 'kernels is "off"' if self.kernels == "off" else
+        reason = ("" if self.takes_kernels or self.taken else
+                  'kernels is "off"' if self.kernels == "off" else
                   "the program is not for one CPU alone")
         return _kernel_reports.kernel_report(f"jit({self.name})", self.taken, reason)
 
