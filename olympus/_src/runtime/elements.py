@@ -43,7 +43,7 @@ _BY_ELEMENTS = _COSTLY | {"fused", "moves", "spreads"}
 # Primitives that are lowered to one operation of real numbers, though not of all.
 _OF_ONE = {abs_p, convert_element_type_p, neg_p, square_p}
 _OTHERS = {bitcast_convert_type_p, stop_gradient_p}
-_BFLOAT16 = dtypes.as_dtype("bfloat16")
+_HALVES = _, _BFLOAT16 = dtypes.as_dtype("float16"), dtypes.as_dtype("bfloat16")
 _DTYPES = frozenset(map(dtypes.as_dtype, (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bfloat16",
     "float32")))
@@ -66,12 +66,19 @@ _WIDTH = "xla_cpu_prefer_vector_width"
 
 @derived
 def is_elementwise(closed: ClosedOlympuspr) -> bool:
-    """Whether a program has elementwise operations only, and a costly one of many elements."""
-    eqns = list(_equations(closed.olympuspr))
-    return all(eqn.primitive.elementwise or eqn.primitive.fusion in _BY_ELEMENTS
-               or eqn.primitive in _OTHERS for eqn in eqns) and any(
-        (eqn.primitive.fusion in _COSTLY or eqn.primitive.pace > 1)
-        and eqn.outvars[0].aval.size >= _LEAST_SHARED for eqn in eqns)
+    """Whether a program has elementwise operations only, a costly one of many elements among them,
+    and no floats of 16 bits, which gain nothing by longer vectors.
+    """
+    costly = False
+    for eqn in _equations(closed.olympuspr):
+        prim = eqn.primitive
+        if not (prim.elementwise or prim.fusion in _BY_ELEMENTS or prim in _OTHERS):
+            return False
+        aval = eqn.outvars[0].aval
+        if type(aval) is not ShapedArray or aval.dtype in _HALVES:
+            return False
+        costly |= (prim.fusion in _COSTLY or prim.pace > 1) and aval.size >= _LEAST_SHARED
+    return costly
 
 
 @derived
