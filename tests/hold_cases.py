@@ -268,7 +268,7 @@ def case_kernels_are_for_one_cpu():
 
 
 def case_kernels_are_for_the_parts_of_shard_map():
-    x = np.random.default_rng(0).standard_normal((4 * 20_000)).astype(np.float32)
+    x = np.random.default_rng(0).standard_normal(80_000).astype(np.float32)
     both = mesh(d=2, e=2)
     for fun in (onp.cumsum, onp.sort, onp.tan, lambda x: onp.median(x)[None],
                 olympus.grad(lambda x: (onp.cumsum(onp.sin(x)) * x).sum())):
