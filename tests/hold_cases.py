@@ -267,6 +267,19 @@ def case_kernels_are_for_one_cpu():
     assert found.lines == () and found.reason == "the program is not for one CPU alone"
 
 
+def case_kernels_are_for_the_parts_of_shard_map():
+    x = np.random.default_rng(0).standard_normal(80_000).astype(np.float32)
+    both = mesh(d=2, e=2)
+    for fun in (onp.cumsum, onp.sort, onp.tan, lambda x: onp.median(x)[None],
+                olympus.grad(lambda x: (onp.cumsum(onp.sin(x)) * x).sum())):
+        for manual, used in ({"d", "e"}, True), ({"d"}, False):
+            parts = olympus.shard_map(fun, mesh=both, in_specs=P(tuple(sorted(manual))),
+                                      out_specs=P(tuple(sorted(manual))), axis_names=manual)
+            assert bool(olympus.debug.kernels(parts, x).lines) == used
+            found, plain = olympus.jit(parts)(x), olympus.jit(parts, kernels="off")(x)
+            np.testing.assert_allclose(found, plain, rtol=1e-3, atol=1e-3)
+
+
 CASES = names(globals())
 if __name__ == "__main__":
     report(globals())

@@ -737,6 +737,7 @@ CACHES = {
     ("base/lib/calls.py", "lapack_names"): "none | process | one",
     ("command_line/arguments.py", "_dtypes"): "none | process | one",
     ("base/lib/executables.py", "_flags"): "none | process | one",
+    ("base/lib/clients.py", "has_long_vectors"): "none | process | one",
     ("base/lib/executables.py", "_cpu_options"): "emitter | process | two",
     ("devices/devices.py", "_present"): "plugin | process | as many as there are",
     ("base/lib/plugins.py", "_load_cuda_plugin"): "none | process | one",

@@ -294,6 +294,20 @@ OTHERS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
     "a tangent": (lambda x: onp.tan(x) + nn.softplus(x), [(66001,)])}
 
 
+@pytest.mark.parametrize(("fun", "size", "processor", "used"), [
+    (lambda x: 2 * onp.exp(x[::-1]), 5000, True, True), (onp.exp, 5000, False, False),
+    (onp.exp, 4000, True, False), (lambda x: 2 * x + 1, 5000, True, False),
+    (lambda x: onp.exp(x).sum(), 5000, True, False)])
+def test_costly_elementwise_programs_have_long_vectors(
+        fun: Callable[..., Any], size: int, processor: bool, used: bool,
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lib, "has_long_vectors", lambda: processor)
+    x, plain = np.linspace(-3, 3, size, dtype=np.float32), jit(fun, kernels="off")
+    made = jit(lambda x: fun(x)).lower(x).compile()
+    assert ("xla_cpu_prefer_vector_width" in dict(made._executable.loaded.key[2])) == used
+    np.testing.assert_array_equal(made(x), plain(x))
+
+
 @pytest.mark.parametrize("name", [*ELEMENTAL, *OTHERS])
 def test_programs_whose_loops_the_elemental_emitter_compiles(
         name: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -134,7 +134,7 @@ def _real_comparisons(b: Builder, x: IrValue, y: IrValue, aval: ShapedArray
         part = make_aval((), dtypes.to_real_dtype(aval.dtype))
         return [pair for op in ("stablehlo.real", "stablehlo.imag") for pair in _real_comparisons(
             b, b.op(op, [x], None, part), b.op(op, [y], None, part), part)]
-    if kind == "f" and b.module.keeps_calls:
+    if kind == "f" and b.module.for_one_cpu:
         (x, y) = b.traced(lambda *xs: list(map(float_key, xs)), [x, y], [aval, aval])
         return [(x, y, "UNSIGNED")]
     if kind == "f":
@@ -179,7 +179,7 @@ _LEAST = 512
 
 def _may_sort_words(b: Builder, axis: int) -> bool:
     aval = b.avals_in[0]
-    return (b.module.keeps_calls and aval.size > 0 and not exceeds(aval.shape[axis], 2 ** 32)
+    return (b.module.for_one_cpu and aval.size > 0 and not exceeds(aval.shape[axis], 2 ** 32)
             and all(a.memory_space is Space.Device for a in b.avals_in))
 
 

@@ -395,8 +395,16 @@ class ModuleContext:
 
     @property
     def takes_kernels(self) -> bool:
-        """Whether kernels may replace rules: on one CPU, in programs compiled here."""
-        return self.kernels != "off" and self.keeps_calls
+        """Whether kernels may replace rules."""
+        return self.kernels != "off" and self.for_one_cpu
+
+    @property
+    def for_one_cpu(self) -> bool:
+        """Whether emitted operations are one CPU's, also on its parts of arrays over several, in a
+        program that is compiled here.
+        """
+        return self.keeps_calls or (self.places.apart and self.platform == "cpu"
+                                    and not self.exported)
 
     @property
     def rules_of(self) -> str | None:
@@ -523,7 +531,8 @@ class ModuleContext:
     @property
     def kernel_report(self) -> KernelReport:
         """The report of operations by kernels, once the program is lowered."""
-        reason = ("" if self.takes_kernels else 'kernels is "off"' if self.kernels == "off" else
+        reason = ("" if self.takes_kernels or self.taken else
+                  'kernels is "off"' if self.kernels == "off" else
                   "the program is not for one CPU alone")
         return _kernel_reports.kernel_report(f"jit({self.name})", self.taken, reason)
 

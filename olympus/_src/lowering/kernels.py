@@ -1,7 +1,8 @@
 """Kernels in place of rules: an equation on one CPU is lowered by a faster formula.
 
-The formulas are in `lax/kernels/`. Types and params choose one, in programs for one CPU only: other
-platforms, programs with symbolic sizes, and exports have the plain form.
+The formulas are in `lax/kernels/`. Types and params choose one, in programs for one CPU and in the
+bodies of `shard_map`. Other programs over several CPUs have the plain form, because XLA decides
+after lowering which axes it cuts; and so have other platforms, symbolic sizes, and exports.
 """
 
 from __future__ import annotations

@@ -539,7 +539,7 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
     if not _is_inspected(context):
         digest, size = mlir.digest(module)
         chosen = tuple(context.chosen_outputs) if others else ()
-    elemental = context.takes_kernels and _elements.is_elemental(context.alone)
+    elemental, options = _elements.chosen(context, options)
     settings = _settings(options, **{"elemental": True} if elemental else {})
     if digest and not hosts:
         key = (digest, devices, settings, chosen)

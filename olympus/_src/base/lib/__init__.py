@@ -21,7 +21,7 @@ from olympus._src.base.lib.calls import (
     register_batch_partitionable, register_custom_call, register_custom_type, registered_calls,
     registered_names,
 )
-from olympus._src.base.lib.clients import Client, cores, make_cpu_client
+from olympus._src.base.lib.clients import Client, cores, has_long_vectors, make_cpu_client
 from olympus._src.base.lib.distributed import (
     connect, cpu_collectives, disconnect_collectives, limit_collectives, prepare_service,
     start_service, watch_preemption,

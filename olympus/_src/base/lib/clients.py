@@ -44,6 +44,19 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+@functools.cache
+def has_long_vectors() -> bool:
+    """Whether the processor computes vectors of 512 bits at its usual speed.
+
+    The first ones that had them (without AVX-512 VBMI2) lower their frequency.
+    """
+    try:
+        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
+            return " avx512_vbmi2 " in file.read(8192)      # of the first processor
+    except OSError:
+        return False
+
+
 @contextlib.contextmanager
 def _threads(count: int) -> Iterator[None]:
     """Let the CPU client have threads for launches beside those that its devices compute on.

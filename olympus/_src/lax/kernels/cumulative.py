@@ -11,6 +11,8 @@ import functools
 import itertools
 from collections.abc import Sequence
 
+import numpy as np
+
 from ...base.typing import Array, IrValue
 from ...core.kernels import Kernel
 from ...core.primitive import Builder
@@ -18,8 +20,9 @@ from ...core.trace import literal, typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
 from ...types.shape import prod
-from ..bits import bitwise_and
-from ..comparison import eq, select
+from ..bits import bitwise_and, bitwise_xor, shift_right_arithmetic
+from ..comparison import eq, ne, select
+from ..convert import bitcast_convert_type_p
 from ..creation import full
 from ..cumulative import cumlogsumexp_p, cummax_p, cummin_p, cumprod_p, cumsum_p
 from ..families import Combine, add
@@ -58,7 +61,12 @@ def _loop(b: Builder, x: IrValue, *, axis: int, reverse: bool) -> IrValue:
         x = b.convert(x, aval.update(dtype=dtype))
     x = b.op("stablehlo.reshape", [x], None, given)
     one_level = not b.eqn.primitive.rounds or dtype.kind in "iu"
-    x = (_along_rows if sizes[2] == 1 else _along_columns)(b, x, given, reverse, one_level)
+    if sizes[2] > 1:
+        x = _along_columns(b, x, given, reverse, one_level)
+    elif one_level and dtype.kind == "f":
+        x = _extrema(b, x, given, reverse)
+    else:
+        x = _along_rows(b, x, given, reverse, one_level)
     x = b.op("stablehlo.reshape", [x], None, out.update(dtype=dtype))
     return b.convert(x, out) if dtype != out.dtype else x
 
@@ -104,6 +112,26 @@ def _along_rows(b: Builder, x: IrValue, aval: ShapedArray, reverse: bool, one_le
     found = b.counted_loop(count, first, body)[-1]
     found = b.op("stablehlo.reshape", [found], None, wide)
     return _resized(b, found, wide, size, reverse)[0]
+
+
+def _extrema(b: Builder, x: IrValue, aval: ShapedArray, reverse: bool) -> IrValue:
+    """By integers in the order of floats, which are compared in one operation."""
+    limits = np.iinfo(f"int{8 * aval.dtype.itemsize}")
+    integers = aval.update(dtype=dtypes.as_dtype(limits.dtype))
+    nan = limits.max if b.eqn.primitive is cummax_p else limits.min
+
+    def as_integers(bits: Array) -> Array:
+        """Of the bits of floats; and the bits, of these integers."""
+        sign = shift_right_arithmetic(bits, limits.bits - 1)
+        return bitwise_xor(bits, bitwise_and(sign, limits.max))
+
+    def given(x: Array) -> Array:
+        bits = bitcast_convert_type_p.bind(x, new_dtype=integers.dtype)
+        return select(ne(x, x), full(aval.shape, nan, integers.dtype), as_integers(bits))
+
+    (x,) = b.traced(given, [x], [aval])
+    (x,) = b.traced(as_integers, [_along_rows(b, x, integers, reverse, True)], [integers])
+    return b.op("stablehlo.bitcast_convert", [x], None, aval)
 
 
 def _step(combine: Combine, identity: float, rows: int, reverse: bool, one_level: bool,

@@ -341,7 +341,7 @@ def _log2(w: Array) -> Array:
     return add(k, mul(t, polynomial(t, _LOG2)))
 
 
-_ROOT_HALF, _BITS_2_52 = np.float64([math.sqrt(0.5), 2.0 ** 52]).view(np.int64).tolist()
+_ROOT_HALF, _BITS_2_52 = np.array([math.sqrt(0.5), 2.0 ** 52]).view(np.int64).tolist()
 _MORE = 1024
 
 
