@@ -33,10 +33,10 @@ BFLOAT16, FLOAT16, FLOAT32, INT32, UINT16, UINT32 = map(dtypes.as_dtype, (
     "bfloat16", "float16", "float32", "int32", "uint16", "uint32"))
 NUMBER, ENTRY = make_aval((), INT32), make_aval((1,), INT32)
 # Found with tools/kernel_table.py: elements, and of a row in a loop, or else along the axis, which
-# may be short in front of others, but not as the last one, least of all of integers.
+# may be short in front of others. Shorter rows XLA writes out, but for floats that it converts.
 LEAST_IN_LOOP, LEAST_ROW = 8192, 128
 LEAST, LEAST_AXIS = 16384, 8
-LEAST_LAST = {"f": 17, "i": 64, "u": 64}
+LEAST_LAST, LEAST_CONVERTED = {"f": 22, "i": 36, "u": 36}, 17
 # Bytes of a chunk, the slices that are combined at once, and the least elements of a slice.
 CHUNK, SLICES, LANES = 16384, 8, 16
 
@@ -177,8 +177,10 @@ def _is_number(x: Array, i: Array) -> Array:
 
 def _is_searched(b: Builder, x: IrValue, *, axes: Dims, index_dtype: DType) -> bool:
     aval = b.avals_in[0]
-    kind, last = dtypes.scalar_kind(aval.dtype), prod(aval.shape[axes[0] + 1:]) == 1
-    least = LEAST_LAST.get(kind, LEAST_AXIS) if last else LEAST_AXIS
+    kind, least = dtypes.scalar_kind(aval.dtype), LEAST_AXIS
+    if prod(aval.shape[axes[0] + 1:]) == 1:
+        is_converted = kind == "f" and aval.dtype.itemsize < 4 and aval.dtype != FLOAT16
+        least = LEAST_CONVERTED if is_converted else LEAST_LAST.get(kind, LEAST_AXIS)
     return aval.size >= LEAST and aval.shape[axes[0]] >= least and (
         dtypes.itemsize_bits(aval.dtype) >= 8)
 
