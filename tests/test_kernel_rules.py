@@ -358,7 +358,7 @@ PLACES = [((8192,), 0), ((8191,), 0), ((17001,), 0), ((1000, 17), 1), ((1000, 17
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "bool", "bfloat16", "uint8"])
 def test_places_of_extrema(shape: tuple[int, ...], axis: int, dtype: str) -> None:
     size = int(np.prod(shape))
-    least, last = {"int32": 36, "uint8": 36, "bool": 8, "bfloat16": 17}.get(dtype, 22), (
+    least, last = {"int32": 36, "uint8": 36, "bool": 36, "bfloat16": 17}.get(dtype, 22), (
         axis == len(shape) - 1)
     used = size >= 16384 and shape[axis] >= (least if last else 8) or (
         size >= 8192 and shape[axis] >= 128 and last)

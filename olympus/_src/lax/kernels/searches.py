@@ -36,7 +36,7 @@ NUMBER, ENTRY = make_aval((), INT32), make_aval((1,), INT32)
 # may be short in front of others. Shorter rows XLA writes out, but for floats that it converts.
 LEAST_IN_LOOP, LEAST_ROW = 8192, 128
 LEAST, LEAST_AXIS = 16384, 8
-LEAST_LAST, LEAST_CONVERTED = {"f": 22, "i": 36, "u": 36}, 17
+LEAST_LAST, LEAST_CONVERTED = {"f": 22, "i": 36, "u": 36, "b": 36}, 17
 # Bytes of a chunk, the slices that are combined at once, and the least elements of a slice.
 CHUNK, SLICES, LANES = 16384, 8, 16
 
