@@ -206,6 +206,7 @@ def orders(n: int) -> Iterator[Case]:
     x = uniform(n)
     few = (x * 9).astype("int32")
     for name, key in (("float32", x), ("sorted", onp.sort(x)), ("few values", few),
+                      ("4,096 values", (x * 4096).astype("int32")),
                       ("bfloat16", x.astype("bfloat16"))):
         yield f"sort, {name}", lambda x: lax.sort(x), (key,)
         yield f"argsort, {name}", lambda x: onp.argsort(x), (key,)

@@ -216,9 +216,10 @@ def _by_values(b: Builder, x: IrValue, word: ShapedArray, least: IrValue) -> lis
     def count(i: IrValue, values: Sequence[IrValue]) -> list[IrValue]:
         at = b.traced(lambda x, least: in_dtype(sub(reshape(x, ()), least), INT32), [
             _element(b, x, i, one), least], [one, number])[0]
-        here = b.op("stablehlo.add", [_element(b, *values, at, entry), b.full(entry, 1)], None,
+        (counts,) = values
+        here = b.op("stablehlo.add", [_element(b, counts, at, entry), b.full(entry, 1)], None,
                     entry)
-        return [_put(b, *values, here, at, counters)]
+        return [_put(b, counts, here, at, counters)]
 
     zeros = b.constant(np.append(np.zeros(RANGE, np.int32), np.int32(1)), counters)
     (counts,) = b.counted_loop(word.size, [zeros], count, UNROLL)
