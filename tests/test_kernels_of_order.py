@@ -145,12 +145,15 @@ def test_sorting_of_integers_that_share_digits() -> None:
 @pytest.mark.parametrize(("dtype", "first", "last"), [
     ("int32", 0, 4095), ("int32", 0, 4096), ("int32", -2 ** 31, 2 ** 31 - 1),
     ("int32", -2 ** 31, -2 ** 31 + 4095), ("int32", 2 ** 31 - 65, 2 ** 31 - 1),
-    ("uint32", 2 ** 32 - 4096, 2 ** 32 - 1), ("uint32", 7, 7)])
+    ("uint32", 2 ** 32 - 4096, 2 ** 32 - 1), ("uint32", 7, 7), ("int64", -2 ** 63, -2 ** 63 + 4095),
+    ("int64", -2 ** 63, 2 ** 63 - 1), ("int64", 0, 2 ** 32)])
 def test_sorting_of_integers_in_a_short_range(dtype: str, first: int, last: int) -> None:
-    sort = jit(onp.sort)
     x = RNG.integers(first, last, (1 << 16) + 1, dtype, endpoint=True)
     x[[5, 9, -1]] = first, last, last
-    np.testing.assert_array_equal(sort(x), np.sort(x))
+    with enable_x64(dtype == "int64"):
+        np.testing.assert_array_equal(jit(onp.sort)(x), np.sort(x))
+        found = jit(lambda x: lax.sort(x, dimension=0))(x[:, None])
+    np.testing.assert_array_equal(found[:, 0], np.sort(x))
 
 
 

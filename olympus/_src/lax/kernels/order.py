@@ -37,8 +37,8 @@ from . import networks
 from .reductions import pieces
 
 OfTwo = Callable[[IrValue, IrValue], IrValue]
-BOOL, INT32, UINT8, UINT32, UINT64, FLOAT64 = map(dtypes.as_dtype, (
-    "bool", "int32", "uint8", "uint32", "uint64", "float64"))
+BOOL, INT32, INT64, UINT8, UINT32, UINT64, FLOAT64 = map(dtypes.as_dtype, (
+    "bool", "int32", "int64", "uint8", "uint32", "uint64", "float64"))
 NUMBER = make_aval((), INT32)
 # Found with tools/kernel_table.py: from so many elements on, 500 calls repay the 40 ms more that
 # the loops take to compile, or the 180 ms of counting. A merge sort orders keys of 64 bits as fast.
@@ -169,7 +169,7 @@ def _sorted_words(b: Builder, xs: Sequence[IrValue], avals: Sequence[ShapedArray
         return [*b.case(is_short, [lambda: in_order(x), lambda: _by_values(b, x, word, least)],
                         [b.type(word)])]
 
-    has_range = kind != "f" and not packs and n >= LEAST_RANGED
+    has_range = kind != "f" and not packs and LEAST_RANGED <= n <= MOST - FILL
     (x,) = b.one_kernel([x], in_range_or_order if has_range else in_order)
     return b.traced(functools.partial(_unpacked, [a.dtype for a in avals]), [x], [word]
                     ) if packs else [x]
@@ -186,7 +186,8 @@ def _range(b: Builder, x: IrValue, word: ShapedArray) -> tuple[IrValue, IrValue]
 
     first = b.op("stablehlo.reshape", [_element(b, x, b.scalar(0, INT32), make_aval(
         (1,), word.dtype))], None, number)
-    _, least, most = b.while_loop([b.constant(0, NUMBER), first, first], goes_on,
+    _, least, most = b.while_loop(
+        [b.constant(0, NUMBER), first, first], goes_on,
         lambda *values: b.traced(_further, [x, *values], [word, NUMBER, number, number]))
     return least, b.traced(lambda *ends: in_dtype(_is_short(*ends), INT32), [least, most],
                            [number, number])[0]
@@ -402,6 +403,26 @@ def _digit(dtype: DType, below: int, x: Array, shift: Array) -> Array:
     return reshape(in_dtype(digit, INT32), ())
 
 
+def _is_wide(b: Builder, *xs: IrValue, dimension: int, is_stable: bool, num_keys: int) -> bool:
+    aval = b.avals_in[0]
+    return (len(xs) == 1 and aval.dtype == INT64 and aval.shape[dimension] == aval.size
+            and LEAST_RANGED <= aval.size <= MOST - FILL
+            and aval.memory_space is Space.Device)
+
+
+def _by_range(b: Builder, x: IrValue, **params: Hashable) -> Sequence[IrValue]:
+    """By counts if the range is short, and by XLA if it is not."""
+    aval, flat = b.avals_in[0], make_aval((b.avals_in[0].size,), INT64)
+    vector = b.op("stablehlo.reshape", [x], None, flat)
+    least, is_short = b.one_kernel([vector], lambda x: [*_range(b, x, flat)])
+
+    def by_values() -> list[IrValue]:
+        (out,) = b.one_kernel([vector, least], lambda x, least: _by_values(b, x, flat, least))
+        return [b.op("stablehlo.reshape", [out], None, aval)]
+
+    return b.case(is_short, [lambda: [*sort_p.lower(b, x, **params)], by_values], [b.type(aval)])
+
+
 # float64 alone
 
 def _is_double(b: Builder, *xs: IrValue, dimension: int, is_stable: bool, num_keys: int) -> bool:
@@ -472,5 +493,6 @@ def _put_back(x: Array, i: Array, zero: Array, nan: Array, out: Array) -> list[A
 KERNELS = {sort_p: (networks.KERNEL, Kernel("sort by counts", "XLA merges", _are_few, _by_counts),
                     Kernel("sort by digits", "XLA merges, or compares element by element", _is_long,
                            _by_digits),
+                    Kernel("sort by counts, of a short range", "XLA merges", _is_wide, _by_range),
                     Kernel("sort of float64 by keys", "XLA compares element by element, or sorts "
                            "words twice", _is_double, _by_keys))}
