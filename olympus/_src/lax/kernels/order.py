@@ -32,26 +32,27 @@ from ..indexing import ScatterDimensionNumbers, scatter_add, take_along
 from ..reduce import largest, reduce_max_p, reduce_min_p, reduce_sum, smallest
 from ..shape import broadcast_in_dim, reshape
 from ..slicing import dynamic_slice, dynamic_update_slice, slice_in_dim
-from ..sort import float_key, float_of_key, sort_p
+from ..sort import float_key, float_of_key, has_several_of_a_key, sort_p, sorted_by_key
 from . import networks
 from .reductions import pieces
 
 OfTwo = Callable[[IrValue, IrValue], IrValue]
-BOOL, INT32, INT64, UINT8, UINT32, UINT64, FLOAT64 = map(dtypes.as_dtype, (
-    "bool", "int32", "int64", "uint8", "uint32", "uint64", "float64"))
+BOOL, INT32, UINT8, UINT32, UINT64, FLOAT32, FLOAT64 = map(dtypes.as_dtype, (
+    "bool", "int32", "uint8", "uint32", "uint64", "float32", "float64"))
 NUMBER = make_aval((), INT32)
 # Found with tools/kernel_table.py: from so many elements on, 500 calls repay the 40 ms more that
-# the loops take to compile, or the 180 ms of counting. A merge sort orders keys of 64 bits as fast.
+# the loops take to compile, or the 180 ms of counting. Keys of 64 bits are sorted alone.
 LEAST, LEAST_COUNTED, MOST = 8192, 16384, 2 ** 31 - 1
-KEYS = {"b": (8,), "i": (8, 16, 32), "u": (8, 16, 32), "f": (16, 32)}       # bits
+KEYS = {"b": (8,), "i": (8, 16, 32, 64), "u": (8, 16, 32, 64), "f": (16, 32)}      # bits
 GO_ALONG = 8, 16, 32        # bits
 COUNTED = 8, 16             # bits
-# Bits of a digit, for keys of 8, 16 and 32: at most 2,048 counters are in the nearest cache.
-DIGITS = {8: 8, 16: 8, 32: 11}
-LEAST_DOUBLES = 16384   # float64 alone: half the time of words
+# Bits of a digit, for keys of 8 bits and so on: at most 2,048 counters are in the nearest cache.
+DIGITS = {8: 8, 16: 8, 32: 11, 64: 11}
 UNROLL = 4      # steps of loops over elements, for 1.3 times the speed
 # So many floats alone repay the 30 ms that two kernels more, to words and back, take to compile.
 LEAST_WORDS = 1 << 17
+# Rows of float32 that repay the 160 ms that a second sort takes to compile.
+LEAST_OF_ROWS = 1 << 17
 TALLIES = 3     # digits that are counted in a step
 # So many integers repay the 25 ms that it takes to compile what counts so many values, which are
 # written as vectors of so many.
@@ -60,9 +61,9 @@ LEAST_RANGED, RANGE, FILL, BLOCK = 1 << 16, 1 << 12, 64, 1 << 10
 
 def _is_long(b: Builder, *xs: IrValue, dimension: int, is_stable: bool, num_keys: int) -> bool:
     key = b.avals_in[0]
-    n = key.shape[dimension]
-    return (LEAST <= n <= MOST and key.size == n and num_keys == 1
-            and dtypes.itemsize_bits(key.dtype) in KEYS.get(dtypes.scalar_kind(key.dtype), ())
+    n, bits = key.shape[dimension], dtypes.itemsize_bits(key.dtype)
+    return (LEAST <= n <= MOST and key.size == n and num_keys == 1 and (bits < 64 or len(xs) == 1)
+            and bits in KEYS.get(dtypes.scalar_kind(key.dtype), ())
             and all(a.memory_space is Space.Device for a in b.avals_in))
 
 
@@ -158,7 +159,7 @@ def _sorted_words(b: Builder, xs: Sequence[IrValue], avals: Sequence[ShapedArray
             def one_pass() -> list[IrValue]:
                 return _pass(b, x, word, start, shift, digit, 1 << size)
 
-            if kind != "i":
+            if kind != "i" and bits < 64:
                 return one_pass()
             return [*b.case(several, [lambda: [x], one_pass], [b.type(word)])]
 
@@ -337,7 +338,7 @@ def _counts(b: Builder, x: IrValue, word: ShapedArray, digit: OfTwo, digits: int
         return [counts]
 
     zeros = b.constant(np.append(np.zeros(total, np.int32), np.int32(1)), counters)
-    return b.counted_loop(word.size, [zeros], tally, TALLIES // digits)[0]
+    return b.counted_loop(word.size, [zeros], tally, max(TALLIES // digits, 1))[0]
 
 
 def _starts(b: Builder, counts: IrValue, k: IrValue, size: int, n: int
@@ -403,24 +404,27 @@ def _digit(dtype: DType, below: int, x: Array, shift: Array) -> Array:
     return reshape(in_dtype(digit, INT32), ())
 
 
-def _is_wide(b: Builder, *xs: IrValue, dimension: int, is_stable: bool, num_keys: int) -> bool:
+# Rows of float32 alone
+
+def _are_float_rows(b: Builder, *xs: IrValue, dimension: int, is_stable: bool, num_keys: int
+                    ) -> bool:
     aval = b.avals_in[0]
-    return (len(xs) == 1 and aval.dtype == INT64 and aval.shape[dimension] == aval.size
-            and LEAST_RANGED <= aval.size <= MOST - FILL
-            and aval.memory_space is Space.Device)
+    return (len(xs) == 1 and aval.dtype == FLOAT32 and aval.size >= LEAST_OF_ROWS
+            and networks.are_many(aval, dimension) and aval.memory_space is Space.Device)
 
 
-def _by_range(b: Builder, x: IrValue, **params: Hashable) -> Sequence[IrValue]:
-    """By counts if the range is short, and by XLA if it is not."""
-    aval, flat = b.avals_in[0], make_aval((b.avals_in[0].size,), INT64)
-    vector = b.op("stablehlo.reshape", [x], None, flat)
-    least, is_short = b.one_kernel([vector], lambda x: [*_range(b, x, flat)])
+def _rows_by_keys(b: Builder, x: IrValue, *, dimension: int, **params: Hashable
+                  ) -> Sequence[IrValue]:
+    """By the keys, where they tell what all elements are; or by words with places."""
+    (several,) = b.by_rule(has_several_of_a_key, [x], b.avals_in)
 
-    def by_values() -> list[IrValue]:
-        (out,) = b.one_kernel([vector, least], lambda x, least: _by_values(b, x, flat, least))
-        return [b.op("stablehlo.reshape", [out], None, aval)]
+    def by_keys() -> list[IrValue]:
+        return b.by_rule(functools.partial(sorted_by_key, dimension=dimension), [x], b.avals_in)
 
-    return b.case(is_short, [lambda: [*sort_p.lower(b, x, **params)], by_values], [b.type(aval)])
+    def by_words() -> list[IrValue]:
+        return [*sort_p.lower(b, x, dimension=dimension, **params)]
+
+    return b.case(several, [by_keys, by_words], [b.type(b.avals_out[0])])
 
 
 # float64 alone
@@ -428,7 +432,7 @@ def _by_range(b: Builder, x: IrValue, **params: Hashable) -> Sequence[IrValue]:
 def _is_double(b: Builder, *xs: IrValue, dimension: int, is_stable: bool, num_keys: int) -> bool:
     aval = b.avals_in[0]
     return (len(xs) == 1 and aval.dtype == FLOAT64 and aval.shape[dimension] == aval.size
-            and LEAST_DOUBLES <= aval.size <= MOST and aval.memory_space is Space.Device)
+            and LEAST <= aval.size <= MOST and aval.memory_space is Space.Device)
 
 
 def _by_keys(b: Builder, x: IrValue, **params: Hashable) -> Sequence[IrValue]:
@@ -493,6 +497,7 @@ def _put_back(x: Array, i: Array, zero: Array, nan: Array, out: Array) -> list[A
 KERNELS = {sort_p: (networks.KERNEL, Kernel("sort by counts", "XLA merges", _are_few, _by_counts),
                     Kernel("sort by digits", "XLA merges, or compares element by element", _is_long,
                            _by_digits),
-                    Kernel("sort by counts, of a short range", "XLA merges", _is_wide, _by_range),
+                    Kernel("sort of rows by keys", "XLA sorts row by row, and mispredicts branches",
+                           _are_float_rows, _rows_by_keys, 7.0),
                     Kernel("sort of float64 by keys", "XLA compares element by element, or sorts "
                            "words twice", _is_double, _by_keys))}
