@@ -41,9 +41,10 @@ BOOL, INT32, UINT8, UINT32, UINT64, FLOAT32, FLOAT64 = map(dtypes.as_dtype, (
     "bool", "int32", "uint8", "uint32", "uint64", "float32", "float64"))
 NUMBER = make_aval((), INT32)
 # Found with tools/kernel_table.py: from so many elements on, 500 calls repay the 40 ms more that
-# the loops take to compile, or the 180 ms of counting. Keys of 64 bits are sorted alone.
+# the loops take to compile, or the 180 ms of counting. Keys of 64 bits are sorted alone;
+# words that a sort is made of compile several times as long by digits.
 LEAST, LEAST_COUNTED, MOST = 8192, 16384, 2 ** 31 - 1
-KEYS = {"b": (8,), "i": (8, 16, 32, 64), "u": (8, 16, 32, 64), "f": (16, 32)}      # bits
+KEYS = {"b": (8,), "i": (8, 16, 32, 64), "u": (8, 16, 32), "f": (16, 32)}      # bits
 GO_ALONG = 8, 16, 32        # bits
 COUNTED = 8, 16             # bits
 # Bits of a digit, for keys of 8 bits and so on: at most 2,048 counters are in the nearest cache.
@@ -170,7 +171,8 @@ def _sorted_words(b: Builder, xs: Sequence[IrValue], avals: Sequence[ShapedArray
         return [*b.case(is_short, [lambda: in_order(x), lambda: _by_values(b, x, word, least)],
                         [b.type(word)])]
 
-    has_range = kind != "f" and not packs and LEAST_RANGED <= n <= MOST - FILL
+    ranged = kind == "i" or kind == "u" and bits == 32
+    has_range = ranged and not packs and LEAST_RANGED <= n <= MOST - FILL
     (x,) = b.one_kernel([x], in_range_or_order if has_range else in_order)
     return b.traced(functools.partial(_unpacked, [a.dtype for a in avals]), [x], [word]
                     ) if packs else [x]
@@ -413,7 +415,7 @@ def _are_float_rows(b: Builder, *xs: IrValue, dimension: int, is_stable: bool, n
             and networks.are_many(aval, dimension) and aval.memory_space is Space.Device)
 
 
-def _rows_by_keys(b: Builder, x: IrValue, *, dimension: int, **params: Hashable
+def _rows_by_keys(b: Builder, x: IrValue, *, dimension: int, is_stable: bool, num_keys: int
                   ) -> Sequence[IrValue]:
     """By the keys, where they tell what all elements are; or by words with places."""
     (several,) = b.by_rule(has_several_of_a_key, [x], b.avals_in)
@@ -422,7 +424,7 @@ def _rows_by_keys(b: Builder, x: IrValue, *, dimension: int, **params: Hashable
         return b.by_rule(functools.partial(sorted_by_key, dimension=dimension), [x], b.avals_in)
 
     def by_words() -> list[IrValue]:
-        return [*sort_p.lower(b, x, dimension=dimension, **params)]
+        return [*sort_p.lower(b, x, dimension=dimension, is_stable=is_stable, num_keys=num_keys)]
 
     return b.case(several, [by_keys, by_words], [b.type(b.avals_out[0])])
 
@@ -441,7 +443,8 @@ def _by_keys(b: Builder, x: IrValue, **params: Hashable) -> Sequence[IrValue]:
     aval, flag = b.avals_in[0], make_aval((), BOOL)
     flat, keys = [make_aval((aval.size,), dtype) for dtype in (FLOAT64, UINT64)]
     x = b.op("stablehlo.reshape", [x], None, flat)
-    key, out = b.traced(_keys_and_floats, [x], [flat])
+    (key,) = _sorted_words(b, b.traced(float_key, [x], [flat]), [keys])
+    (out,) = b.traced(float_of_key, [key], [keys])
 
     def first(key: IrValue, least: int) -> IrValue:
         """The first place of a key that is not less."""
@@ -459,11 +462,6 @@ def _by_keys(b: Builder, x: IrValue, **params: Hashable) -> Sequence[IrValue]:
 
     (out,) = b.one_kernel([x, key, out], in_their_order)
     return [b.op("stablehlo.reshape", [out], None, aval)]
-
-
-def _keys_and_floats(x: Array) -> list[Array]:
-    (key,) = sort_p.bind(float_key(x), dimension=0, is_stable=True, num_keys=1)
-    return [key, float_of_key(key)]
 
 
 def _halved(least: int, k: Array, keys: Array, at: Array) -> list[Array]:
