@@ -224,6 +224,15 @@ def orders(n: int) -> Iterator[Case]:
 
 
 @case
+def wide_orders(n: int) -> Iterator[Case]:
+    """Sorts of 64 bits: floats, integers of any size, and in a range."""
+    with olympus.enable_x64(True):
+        for name, key in (("float64", RNG.random(n)), ("int64", RNG.integers(-2**63, 2**63 - 1, n)),
+                          ("int64 below 100", RNG.integers(0, 100, n))):
+            yield f"sort, {name}", lambda x: lax.sort(x), (onp.asarray(key),)
+
+
+@case
 def rows_in_order(n: int) -> Iterator[Case]:
     """Rows and columns of several lengths, alone and with their places."""
     for size in (3, 10, 30, 100, 300, 1000, 2048):
