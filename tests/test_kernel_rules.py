@@ -349,17 +349,20 @@ def test_whether_any_or_all_are_true(shape: tuple[int, ...], axes: Any) -> None:
         np.testing.assert_array_equal(jit(vmap(olympus.numpy.any))(both), [False, True])
 
 
-PLACES = [((16384,), 0), ((16383,), 0), ((17001,), 0), ((1000, 17), 1), ((1000, 17), 0),
-          ((8, 2048), 0), ((7, 2600), 0), ((40, 50, 9), 1), ((2, 9000), 1), ((2048, 8), 1),
-          ((90, 1, 500), 1), ((1024, 16), 1), ((300, 63), 1), ((256, 64), 1)]
+PLACES = [((8192,), 0), ((8191,), 0), ((17001,), 0), ((1000, 17), 1), ((1000, 17), 0),
+          ((20, 1000), 0), ((19, 1000), 0), ((32, 60, 9), 0), ((2, 9000), 1), ((64, 128), 1),
+          ((90, 1, 500), 1), ((1024, 21), 1), ((1024, 22), 1), ((480, 35), 1), ((480, 36), 1)]
 
 
 @pytest.mark.parametrize(("shape", "axis"), PLACES)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "bool", "bfloat16", "uint8"])
 def test_places_of_extrema(shape: tuple[int, ...], axis: int, dtype: str) -> None:
     size = int(np.prod(shape))
-    least = {"int32": 64, "uint8": 64, "bool": 8}.get(dtype, 17) if axis == len(shape) - 1 else 8
-    used = shape[axis] >= (least if size >= 16384 else 8192)
+    last = axis == len(shape) - 1
+    least = (17 if last else 13) if dtype == "bfloat16" else (22 if last else 20) if (
+        dtype.startswith("float")) else 36 if last else 32
+    used = size >= 16384 and shape[axis] >= least or (
+        size >= 8192 and shape[axis] >= (size if dtype == "bfloat16" else 128) and last)
     with enable_x64(dtype == "float64"):
         x = normal(shape).astype(dtype) if dtype not in ("bool", "int32", "uint8") else (
             RNG.integers(0, 2 if dtype == "bool" else 9, shape).astype(dtype))

@@ -84,12 +84,12 @@ def test_sorting_of_long_vectors(n: int, dtype: str, carried: str, used: str) ->
         assert np.asarray(found).tobytes() == given[order].tobytes()
 
 
-@pytest.mark.parametrize("n", [16383, 16384, 16385])
+@pytest.mark.parametrize("n", [FROM - 1, FROM, FROM + 1])
 def test_sorting_of_float64_by_keys(n: int) -> None:
     """Zeros and NaN are put back in their order; all bits stay as they were."""
     with enable_x64(True):
         for x in (keys(n, "float64"), np.arange(n) % 7 + 1.5, np.full(n, np.nan), np.full(n, -0.0)):
-            assert taken(onp.sort, x) == ["sort of float64 by keys"] * (n > 16383)
+            assert taken(onp.sort, x) == ["sort of float64 by keys"] * (n >= FROM)
             expected = x[np.argsort(x, kind="stable")]
             assert np.asarray(jit(onp.sort)(x)).tobytes() == expected.tobytes()
 
@@ -145,12 +145,17 @@ def test_sorting_of_integers_that_share_digits() -> None:
 @pytest.mark.parametrize(("dtype", "first", "last"), [
     ("int32", 0, 4095), ("int32", 0, 4096), ("int32", -2 ** 31, 2 ** 31 - 1),
     ("int32", -2 ** 31, -2 ** 31 + 4095), ("int32", 2 ** 31 - 65, 2 ** 31 - 1),
-    ("uint32", 2 ** 32 - 4096, 2 ** 32 - 1), ("uint32", 7, 7)])
+    ("uint32", 2 ** 32 - 4096, 2 ** 32 - 1), ("uint32", 7, 7), ("int64", -2 ** 63, -2 ** 63 + 4095),
+    ("int64", -2 ** 63, 2 ** 63 - 1), ("int64", 0, 2 ** 32),
+    ("int64", 2 ** 40, 2 ** 40 + 4095)])
 def test_sorting_of_integers_in_a_short_range(dtype: str, first: int, last: int) -> None:
-    sort = jit(onp.sort)
     x = RNG.integers(first, last, (1 << 16) + 1, dtype, endpoint=True)
     x[[5, 9, -1]] = first, last, last
-    np.testing.assert_array_equal(sort(x), np.sort(x))
+    with enable_x64("64" in dtype):
+        assert taken(onp.sort, x) == [DIGITS]
+        np.testing.assert_array_equal(jit(onp.sort)(x), np.sort(x))
+        part = x[:FROM]
+        np.testing.assert_array_equal(jit(onp.sort)(part), np.sort(part))
 
 
 
@@ -186,6 +191,17 @@ def test_sorting_of_rows(shape: tuple[int, ...], axis: int, dtype: str, used: bo
         found, places = map(np.asarray, jit(run)(x))
     np.testing.assert_array_equal(places, order)
     assert found.tobytes() == np.take_along_axis(x, order, axis).tobytes()
+
+
+def test_sorting_of_many_rows_of_floats_by_keys() -> None:
+    """Where zeros or NaN differ in their bits, they keep their order."""
+    x = normal((128, 1024)).clip(-3, 3)
+    assert taken(onp.sort, x) == ["sort of rows by keys"]
+    sort = jit(onp.sort)
+    np.testing.assert_array_equal(sort(x), np.sort(x))
+    x = keys(x.size, "float32").reshape(x.shape)
+    order = np.argsort(x, 1, kind="stable")
+    assert np.asarray(sort(x)).tobytes() == np.take_along_axis(x, order, 1).tobytes()
 
 
 def test_sorting_of_rows_in_transformations() -> None:

@@ -206,6 +206,7 @@ def orders(n: int) -> Iterator[Case]:
     x = uniform(n)
     few = (x * 9).astype("int32")
     for name, key in (("float32", x), ("sorted", onp.sort(x)), ("few values", few),
+                      ("4,096 values", (x * 4096).astype("int32")),
                       ("bfloat16", x.astype("bfloat16"))):
         yield f"sort, {name}", lambda x: lax.sort(x), (key,)
         yield f"argsort, {name}", lambda x: onp.argsort(x), (key,)
@@ -220,6 +221,15 @@ def orders(n: int) -> Iterator[Case]:
         if draws:
             yield f"choice of {draws} without replacement", lambda key, n=n, draws=draws: (
                 olympus.random.choice(key, n, (draws,), replace=False)), (olympus.random.key(0),)
+
+
+@case
+def wide_orders(n: int) -> Iterator[Case]:
+    """Sorts of 64 bits: floats, integers of any size, and in a range."""
+    with olympus.enable_x64(True):
+        for name, key in (("float64", RNG.random(n)), ("int64", RNG.integers(-2**63, 2**63 - 1, n)),
+                          ("int64 below 100", RNG.integers(0, 100, n))):
+            yield f"sort, {name}", lambda x: lax.sort(x), (onp.asarray(key),)
 
 
 @case

@@ -90,8 +90,8 @@ class Sort(Primitive):
             by_words = functools.partial(_by_words, dimension=dimension, num_keys=num_keys)
             if not alone or b.avals_in[0].dtype != FLOAT64 or b.avals_in[0].size < _MANY:
                 return b.by_rule(by_words, xs, b.avals_in)
-            (several,) = b.by_rule(_has_several_of_a_key, xs, b.avals_in)
-            by_key = functools.partial(_by_key, dimension=dimension)
+            (several,) = b.by_rule(has_several_of_a_key, xs, b.avals_in)
+            by_key = functools.partial(sorted_by_key, dimension=dimension)
             return b.case(several, [lambda rule=rule: b.by_rule(rule, xs, b.avals_in)
                                     for rule in (by_key, by_words)], [b.type(b.avals_out[0])])
         # Equal integers are alike, and XLA:CPU is faster where they are to stay in their order.
@@ -266,25 +266,28 @@ def key_of_bits(u: Array, dtype: DType) -> Array:
 _MANY = 1 << 15
 
 
-def _has_several_of_a_key(x: Array) -> Array:
+def has_several_of_a_key(x: Array) -> Array:
     """1 if keys do not tell what all elements are, else 0."""
-    bits = bitcast_convert_type_p.bind(x, new_dtype=UINT64)
-    again = bitcast_convert_type_p.bind(float_of_key(float_key(x)), new_dtype=UINT64)
+    key = float_key(x)
+    bits, again = [bitcast_convert_type_p.bind(x, new_dtype=typeof(key).dtype)
+                   for x in (x, float_of_key(key))]
     return in_dtype(reduce_or_p.bind(ne(bits, again), axes=tuple(range(typeof(x).ndim))), INT32)
 
 
-def _by_key(x: Array, *, dimension: int) -> Array:
+def sorted_by_key(x: Array, *, dimension: int) -> Array:
     (keys,) = sort_p.bind(float_key(x), dimension=dimension, is_stable=True, num_keys=1)
     return float_of_key(keys)
 
 
 def float_of_key(key: Array) -> Array:
-    """A float64 array of such keys."""
-    sign = 1 << 63
+    """An array of float32 or float64 of such keys."""
+    unsigned = typeof(key).dtype
+    dtype = FLOAT32 if unsigned == UINT32 else FLOAT64
+    sign = 1 << (dtypes.itemsize_bits(dtype) - 1)
     u = select(lt(key, sign), neg(key), bitwise_xor(key, sign))
-    nan = int(np.array(np.nan).view(np.uint64))
+    nan = int(np.array(np.nan, dtype).view(unsigned))
     u = select(eq(key, 2 * sign - 1), full_like(u, nan), u)
-    return bitcast_convert_type_p.bind(u, new_dtype=FLOAT64)
+    return bitcast_convert_type_p.bind(u, new_dtype=dtype)
 
 
 # The largest -------------------------------------------------------------------------------------

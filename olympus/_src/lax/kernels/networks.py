@@ -13,7 +13,7 @@ from ...base.typing import IrValue
 from ...core.kernels import Kernel
 from ...core.primitive import Builder
 from ...types import dtypes
-from ...types.avals import make_aval
+from ...types.avals import ShapedArray, make_aval
 from ...types.memory import Space
 from ...types.shape import prod
 
@@ -28,11 +28,14 @@ VECTOR, BLOCK = 2048, 1 << 20
 def _are_many(b: Builder, *xs: IrValue, dimension: int, is_stable: bool, num_keys: int) -> bool:
     """Whether equal elements are alike, and there are many rows of them."""
     aval = b.avals_in[0]
+    return (len(xs) == 1 and dtypes.scalar_kind(aval.dtype) in "iu" and are_many(aval, dimension)
+            and dtypes.itemsize_bits(aval.dtype) >= 8 and aval.memory_space is Space.Device)
+
+
+def are_many(aval: ShapedArray, dimension: int) -> bool:
+    """Whether there are enough rows, none of them long."""
     n = aval.shape[dimension]
-    least = max(LEAST if n >= SHORT else 2 * LEAST, n * LEAST_ROWS)
-    return (len(xs) == 1 and dtypes.scalar_kind(aval.dtype) in "iu" and 1 < n <= MOST
-            and aval.size >= least and dtypes.itemsize_bits(aval.dtype) >= 8
-            and aval.memory_space is Space.Device)
+    return 1 < n <= MOST and aval.size >= max(LEAST if n >= SHORT else 2 * LEAST, n * LEAST_ROWS)
 
 
 def _by_network(b: Builder, x: IrValue, *, dimension: int, is_stable: bool, num_keys: int

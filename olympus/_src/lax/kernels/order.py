@@ -32,26 +32,28 @@ from ..indexing import ScatterDimensionNumbers, scatter_add, take_along
 from ..reduce import largest, reduce_max_p, reduce_min_p, reduce_sum, smallest
 from ..shape import broadcast_in_dim, reshape
 from ..slicing import dynamic_slice, dynamic_update_slice, slice_in_dim
-from ..sort import float_key, float_of_key, sort_p
+from ..sort import float_key, float_of_key, has_several_of_a_key, sort_p, sorted_by_key
 from . import networks
 from .reductions import pieces
 
 OfTwo = Callable[[IrValue, IrValue], IrValue]
-BOOL, INT32, UINT8, UINT32, UINT64, FLOAT64 = map(dtypes.as_dtype, (
-    "bool", "int32", "uint8", "uint32", "uint64", "float64"))
+BOOL, INT32, UINT8, UINT32, UINT64, FLOAT32, FLOAT64 = map(dtypes.as_dtype, (
+    "bool", "int32", "uint8", "uint32", "uint64", "float32", "float64"))
 NUMBER = make_aval((), INT32)
 # Found with tools/kernel_table.py: from so many elements on, 500 calls repay the 40 ms more that
-# the loops take to compile, or the 180 ms of counting. A merge sort orders keys of 64 bits as fast.
+# the loops take to compile, or the 180 ms of counting. Keys of 64 bits are sorted alone;
+# words that a sort is made of compile several times as long by digits.
 LEAST, LEAST_COUNTED, MOST = 8192, 16384, 2 ** 31 - 1
-KEYS = {"b": (8,), "i": (8, 16, 32), "u": (8, 16, 32), "f": (16, 32)}       # bits
+KEYS = {"b": (8,), "i": (8, 16, 32, 64), "u": (8, 16, 32), "f": (16, 32)}      # bits
 GO_ALONG = 8, 16, 32        # bits
 COUNTED = 8, 16             # bits
-# Bits of a digit, for keys of 8, 16 and 32: at most 2,048 counters are in the nearest cache.
-DIGITS = {8: 8, 16: 8, 32: 11}
-LEAST_DOUBLES = 16384   # float64 alone: half the time of words
+# Bits of a digit, for keys of 8 bits and so on: at most 2,048 counters are in the nearest cache.
+DIGITS = {8: 8, 16: 8, 32: 11, 64: 11}
 UNROLL = 4      # steps of loops over elements, for 1.3 times the speed
 # So many floats alone repay the 30 ms that two kernels more, to words and back, take to compile.
 LEAST_WORDS = 1 << 17
+# Rows of float32 that repay the 160 ms that a second sort takes to compile.
+LEAST_OF_ROWS = 1 << 17
 TALLIES = 3     # digits that are counted in a step
 # So many integers repay the 25 ms that it takes to compile what counts so many values, which are
 # written as vectors of so many.
@@ -60,9 +62,9 @@ LEAST_RANGED, RANGE, FILL, BLOCK = 1 << 16, 1 << 12, 64, 1 << 10
 
 def _is_long(b: Builder, *xs: IrValue, dimension: int, is_stable: bool, num_keys: int) -> bool:
     key = b.avals_in[0]
-    n = key.shape[dimension]
-    return (LEAST <= n <= MOST and key.size == n and num_keys == 1
-            and dtypes.itemsize_bits(key.dtype) in KEYS.get(dtypes.scalar_kind(key.dtype), ())
+    n, bits = key.shape[dimension], dtypes.itemsize_bits(key.dtype)
+    return (LEAST <= n <= MOST and key.size == n and num_keys == 1 and (bits < 64 or len(xs) == 1)
+            and bits in KEYS.get(dtypes.scalar_kind(key.dtype), ())
             and all(a.memory_space is Space.Device for a in b.avals_in))
 
 
@@ -158,7 +160,7 @@ def _sorted_words(b: Builder, xs: Sequence[IrValue], avals: Sequence[ShapedArray
             def one_pass() -> list[IrValue]:
                 return _pass(b, x, word, start, shift, digit, 1 << size)
 
-            if kind != "i":
+            if kind != "i" and bits < 64:
                 return one_pass()
             return [*b.case(several, [lambda: [x], one_pass], [b.type(word)])]
 
@@ -169,7 +171,8 @@ def _sorted_words(b: Builder, xs: Sequence[IrValue], avals: Sequence[ShapedArray
         return [*b.case(is_short, [lambda: in_order(x), lambda: _by_values(b, x, word, least)],
                         [b.type(word)])]
 
-    has_range = kind != "f" and not packs and n >= LEAST_RANGED
+    ranged = kind == "i" or kind == "u" and bits == 32
+    has_range = ranged and not packs and LEAST_RANGED <= n <= MOST - FILL
     (x,) = b.one_kernel([x], in_range_or_order if has_range else in_order)
     return b.traced(functools.partial(_unpacked, [a.dtype for a in avals]), [x], [word]
                     ) if packs else [x]
@@ -186,7 +189,8 @@ def _range(b: Builder, x: IrValue, word: ShapedArray) -> tuple[IrValue, IrValue]
 
     first = b.op("stablehlo.reshape", [_element(b, x, b.scalar(0, INT32), make_aval(
         (1,), word.dtype))], None, number)
-    _, least, most = b.while_loop([b.constant(0, NUMBER), first, first], goes_on,
+    _, least, most = b.while_loop(
+        [b.constant(0, NUMBER), first, first], goes_on,
         lambda *values: b.traced(_further, [x, *values], [word, NUMBER, number, number]))
     return least, b.traced(lambda *ends: in_dtype(_is_short(*ends), INT32), [least, most],
                            [number, number])[0]
@@ -216,9 +220,10 @@ def _by_values(b: Builder, x: IrValue, word: ShapedArray, least: IrValue) -> lis
     def count(i: IrValue, values: Sequence[IrValue]) -> list[IrValue]:
         at = b.traced(lambda x, least: in_dtype(sub(reshape(x, ()), least), INT32), [
             _element(b, x, i, one), least], [one, number])[0]
-        here = b.op("stablehlo.add", [_element(b, *values, at, entry), b.full(entry, 1)], None,
+        (counts,) = values
+        here = b.op("stablehlo.add", [_element(b, counts, at, entry), b.full(entry, 1)], None,
                     entry)
-        return [_put(b, *values, here, at, counters)]
+        return [_put(b, counts, here, at, counters)]
 
     zeros = b.constant(np.append(np.zeros(RANGE, np.int32), np.int32(1)), counters)
     (counts,) = b.counted_loop(word.size, [zeros], count, UNROLL)
@@ -335,7 +340,7 @@ def _counts(b: Builder, x: IrValue, word: ShapedArray, digit: OfTwo, digits: int
         return [counts]
 
     zeros = b.constant(np.append(np.zeros(total, np.int32), np.int32(1)), counters)
-    return b.counted_loop(word.size, [zeros], tally, TALLIES // digits)[0]
+    return b.counted_loop(word.size, [zeros], tally, max(TALLIES // digits, 1))[0]
 
 
 def _starts(b: Builder, counts: IrValue, k: IrValue, size: int, n: int
@@ -401,12 +406,35 @@ def _digit(dtype: DType, below: int, x: Array, shift: Array) -> Array:
     return reshape(in_dtype(digit, INT32), ())
 
 
+# Rows of float32 alone
+
+def _are_float_rows(b: Builder, *xs: IrValue, dimension: int, is_stable: bool, num_keys: int
+                    ) -> bool:
+    aval = b.avals_in[0]
+    return (len(xs) == 1 and aval.dtype == FLOAT32 and aval.size >= LEAST_OF_ROWS
+            and networks.are_many(aval, dimension) and aval.memory_space is Space.Device)
+
+
+def _rows_by_keys(b: Builder, x: IrValue, *, dimension: int, is_stable: bool, num_keys: int
+                  ) -> Sequence[IrValue]:
+    """By the keys, where they tell what all elements are; or by words with places."""
+    (several,) = b.by_rule(has_several_of_a_key, [x], b.avals_in)
+
+    def by_keys() -> list[IrValue]:
+        return b.by_rule(functools.partial(sorted_by_key, dimension=dimension), [x], b.avals_in)
+
+    def by_words() -> list[IrValue]:
+        return [*sort_p.lower(b, x, dimension=dimension, is_stable=is_stable, num_keys=num_keys)]
+
+    return b.case(several, [by_keys, by_words], [b.type(b.avals_out[0])])
+
+
 # float64 alone
 
 def _is_double(b: Builder, *xs: IrValue, dimension: int, is_stable: bool, num_keys: int) -> bool:
     aval = b.avals_in[0]
     return (len(xs) == 1 and aval.dtype == FLOAT64 and aval.shape[dimension] == aval.size
-            and LEAST_DOUBLES <= aval.size <= MOST and aval.memory_space is Space.Device)
+            and LEAST <= aval.size <= MOST and aval.memory_space is Space.Device)
 
 
 def _by_keys(b: Builder, x: IrValue, **params: Hashable) -> Sequence[IrValue]:
@@ -415,7 +443,8 @@ def _by_keys(b: Builder, x: IrValue, **params: Hashable) -> Sequence[IrValue]:
     aval, flag = b.avals_in[0], make_aval((), BOOL)
     flat, keys = [make_aval((aval.size,), dtype) for dtype in (FLOAT64, UINT64)]
     x = b.op("stablehlo.reshape", [x], None, flat)
-    key, out = b.traced(_keys_and_floats, [x], [flat])
+    (key,) = _sorted_words(b, b.traced(float_key, [x], [flat]), [keys])
+    (out,) = b.traced(float_of_key, [key], [keys])
 
     def first(key: IrValue, least: int) -> IrValue:
         """The first place of a key that is not less."""
@@ -433,11 +462,6 @@ def _by_keys(b: Builder, x: IrValue, **params: Hashable) -> Sequence[IrValue]:
 
     (out,) = b.one_kernel([x, key, out], in_their_order)
     return [b.op("stablehlo.reshape", [out], None, aval)]
-
-
-def _keys_and_floats(x: Array) -> list[Array]:
-    (key,) = sort_p.bind(float_key(x), dimension=0, is_stable=True, num_keys=1)
-    return [key, float_of_key(key)]
 
 
 def _halved(least: int, k: Array, keys: Array, at: Array) -> list[Array]:
@@ -471,5 +495,7 @@ def _put_back(x: Array, i: Array, zero: Array, nan: Array, out: Array) -> list[A
 KERNELS = {sort_p: (networks.KERNEL, Kernel("sort by counts", "XLA merges", _are_few, _by_counts),
                     Kernel("sort by digits", "XLA merges, or compares element by element", _is_long,
                            _by_digits),
+                    Kernel("sort of rows by keys", "XLA sorts row by row, and mispredicts branches",
+                           _are_float_rows, _rows_by_keys, 7.0),
                     Kernel("sort of float64 by keys", "XLA compares element by element, or sorts "
                            "words twice", _is_double, _by_keys))}

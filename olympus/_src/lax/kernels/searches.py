@@ -32,11 +32,11 @@ from .reductions import FEW, WHOLE, by_pieces, run_of_axes, tree
 BFLOAT16, FLOAT16, FLOAT32, INT32, UINT16, UINT32 = map(dtypes.as_dtype, (
     "bfloat16", "float16", "float32", "int32", "uint16", "uint32"))
 NUMBER, ENTRY = make_aval((), INT32), make_aval((1,), INT32)
-# Found with tools/kernel_table.py: elements, and of a row in a loop, or else along the axis, which
-# may be short in front of others, but not as the last one, least of all of integers.
+# Found with tools/kernel_table.py: elements, and of a row in a loop, or else along the axis: floats
+# that XLA converts, other floats, and integers. Shorter ones XLA writes out, along the last axis
+# somewhat longer ones.
 LEAST_IN_LOOP, LEAST_ROW = 8192, 128
-LEAST, LEAST_AXIS = 16384, 8
-LEAST_LAST = {"f": 17, "i": 64, "u": 64}
+LEAST, LEAST_AXIS, LEAST_LAST = 16384, (13, 20, 32), (17, 22, 36)
 # Bytes of a chunk, the slices that are combined at once, and the least elements of a slice.
 CHUNK, SLICES, LANES = 16384, 8, 16
 
@@ -177,8 +177,9 @@ def _is_number(x: Array, i: Array) -> Array:
 
 def _is_searched(b: Builder, x: IrValue, *, axes: Dims, index_dtype: DType) -> bool:
     aval = b.avals_in[0]
-    kind, last = dtypes.scalar_kind(aval.dtype), prod(aval.shape[axes[0] + 1:]) == 1
-    least = LEAST_LAST.get(kind, LEAST_AXIS) if last else LEAST_AXIS
+    is_last, is_float = prod(aval.shape[axes[0] + 1:]) == 1, dtypes.scalar_kind(aval.dtype) == "f"
+    is_converted = is_float and aval.dtype.itemsize < 4 and aval.dtype != FLOAT16
+    least = (LEAST_LAST if is_last else LEAST_AXIS)[0 if is_converted else 1 if is_float else 2]
     return aval.size >= LEAST and aval.shape[axes[0]] >= least and (
         dtypes.itemsize_bits(aval.dtype) >= 8)
 
