@@ -171,8 +171,9 @@ def _check_results(out: Array | Sequence[Array], outs: list[Dims], sizes: dict[s
                                  "is required; return one.")
             continue
         # A class of arrays may have a shape of its own, as an operator of Dynamiqs has.
-        own = is_tree_node(type(x)) and hasattr(x, "shape")
-        result, shape = (type(x).__name__, x.shape) if own else (typeof(x), typeof(x).shape)
+        shape = getattr(x, "shape", None) if is_tree_node(type(x)) else None
+        result, shape = (type(x).__name__, shape) if shape is not None else (
+            typeof(x), typeof(x).shape)
         if len(shape) != len(dims):
             raise ValueError(f"vectorize: the result {result} given for the axes {dims}; output "
                              f"shape {shape} does not match the core dimensions.")
