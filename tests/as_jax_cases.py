@@ -380,6 +380,11 @@ def case_autoray_and_opt_einsum_take_traced_values_for_those_of_jax():
     assert jax.lib.__version__ == importlib.metadata.version("jaxlib")
 
 
+def case_pytensor_takes_scan_from_a_private_module():
+    from jax._src.lax.control_flow import scan
+    assert scan is jax.lax.scan
+
+
 def case_keywords_have_the_names_of_0_10_2():
     assert jax.make_mesh(axis_shapes=(1,), axis_names=("a",)).axis_names == ("a",)
     assert jax.make_mesh(axis_sizes=(1,), axis_names=("a",)).axis_names == ("a",)

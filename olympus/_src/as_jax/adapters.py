@@ -172,6 +172,7 @@ ROWS = {
         "Flax reads its table of results at import.",
         {"as_jax.private": "global_result_handlers"}, "olympus.interpreters.pxla"),
     "_src.interpreters.xla": _primitives("xla"),
+    "_src.lax.control_flow": Adapter("PyTensor takes `scan` from it.", homes="olympus.lax"),
     "_src.lib": Adapter("Dynamiqs imports `xla_client` from it.", homes="olympus.lib"),
     "_src.lib.xla_client": Adapter(
         "Dynamiqs catches its error.", {"base.errors": "XlaRuntimeError=OlympusRuntimeError"}),
