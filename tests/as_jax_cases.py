@@ -365,6 +365,26 @@ def case_vmap_maps_a_class_by_its_own_functions_as_mujoco_registers_one():
     raises(TypeError, lambda: jax.vmap(lambda x: x.rows)(x))
 
 
+def case_autoray_and_opt_einsum_take_traced_values_for_those_of_jax():
+    import opt_einsum
+    seen = []
+
+    def f(x):
+        seen.append(type(x).__module__.split(".")[0])
+        assert jax.core.is_concrete(x) == (len(seen) == 1) and jax.core.is_constant_dim(len(x))
+        return opt_einsum.contract("i,ij,j->", x, jnp.ones((2, 2)), x)
+
+    x = jnp.arange(2.)
+    assert jax.grad(f)(x).tolist() == [2, 2] and jax.jit(f)(x) == 1
+    assert jax.vmap(f)(x[None]).tolist() == [1] and seen == ["jax"] * 3
+    assert jax.lib.__version__ == importlib.metadata.version("jaxlib")
+
+
+def case_pytensor_takes_scan_from_a_private_module():
+    from jax._src.lax.control_flow import scan
+    assert scan is jax.lax.scan
+
+
 def case_keywords_have_the_names_of_0_10_2():
     assert jax.make_mesh(axis_shapes=(1,), axis_names=("a",)).axis_names == ("a",)
     assert jax.make_mesh(axis_sizes=(1,), axis_names=("a",)).axis_names == ("a",)

@@ -550,9 +550,9 @@ def test_keywords_are_numpys(call: Call) -> None:
     (lambda: onp.partition(X, 1, kind="other"), ValueError, "'introselect' is required"),
     (lambda: onp.isin(X, X, kind="other"), ValueError, "isin: kind 'other' given"),
     (lambda: onp.unravel_index(1, (2, 3), order="K"), ValueError, "'C' or 'F' is required"),
-], ids=["order", "extended", "ndmax", "like", "tri", "loadtxt", "genfromtxt", "kind", "equiv", "A", "multi_dot",
-        *[f"fft{i}" for i in range(14)], "casting", "a_min", "clip-out", "dot-out", "concat-out",
-        "cumulative-out", "partition", "isin", "unravel_index"])
+], ids=["order", "extended", "ndmax", "like", "tri", "loadtxt", "genfromtxt", "kind", "equiv", "A",
+        "multi_dot", *[f"fft{i}" for i in range(14)], "casting", "a_min", "clip-out", "dot-out",
+        "concat-out", "cumulative-out", "partition", "isin", "unravel_index"])
 def test_keywords_that_arrays_cannot_honour(call: Any, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         call()

@@ -579,3 +579,19 @@ def test_an_error_in_the_body_of_a_function_with_rules_names_that_function(decor
         jit(f)(3., 2.)
     assert "tracing the function power" in " ".join(str(info.value).split())
     assert "<unknown>" not in str(info.value)
+
+
+def test_rules_may_close_over_a_dict_whose_keys_cannot_be_sorted():
+    plan = {"order": np.array([1, 0]), (0, 1): 2.0}
+
+    def under(scale):
+        f = olympus.custom_jvp(lambda x: x[plan["order"]] * plan[0, 1] * held["scale"])
+        held = {"scale": scale, 0: None}
+        f.defjvp(lambda primals, tangents: (f(*primals), f(*tangents)))
+        return f
+
+    x = np.array([1.0, 2.0], np.float32)
+    np.testing.assert_array_equal(jit(lambda x: under(3.0)(x))(x), [12, 6])
+    np.testing.assert_array_equal(grad(lambda x: under(3.0)(x)[0])(x), [0, 6])
+    with pytest.raises(TypeError, match="differentiated with respect to a value"):
+        grad(lambda s: jit(lambda x: under(s)(x).sum())(x))(3.0)

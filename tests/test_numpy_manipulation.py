@@ -187,6 +187,22 @@ def test_vectorize():
         dot(M, M[0, :2])
 
 
+def test_a_class_of_arrays_is_a_result_by_its_own_shape():
+    class Ket:
+        def __init__(self, data):
+            self.data = data
+
+        @property
+        def shape(self):
+            return self.data.shape[-1:]
+
+    olympus.tree_util.register_pytree_node(Ket, lambda k: ((k.data,), None), lambda _, c: Ket(*c))
+    found = onp.vectorize(lambda x: Ket(x[:2]), signature="(n)->(m)")(M)
+    np.testing.assert_array_equal(found.data, M[:, :2])
+    with pytest.raises(ValueError, match="the result Ket given for the axes"):
+        onp.vectorize(lambda x: Ket(x), signature="(n)->()")(M)
+
+
 def test_none_in_a_signature():
     """As argument or result it stands for no axes; elsewhere ValueError, not TypeError of avals."""
     first = onp.vectorize(lambda x, y: x if y is None else y, signature="(n),()->(n)")

@@ -117,6 +117,7 @@ def test_density_estimate_is_scipys(params):
 
 def test_density_estimate_of_numbers_integrates_and_changes_its_width():
     ours, expected = stats.gaussian_kde(X[0].astype("f4")), scipy.stats.gaussian_kde(X[0])
+    np.testing.assert_array_equal(ours.pdf(x=X[0]), ours.evaluate(points=X[0]))
     np.testing.assert_allclose(ours.integrate_box_1d(-0.5, 1.0), expected.integrate_box_1d(
         -0.5, 1.0), rtol=1e-5)
     ours.set_bandwidth(0.7)

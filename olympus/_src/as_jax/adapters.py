@@ -63,14 +63,18 @@ ROWS = {
         "every library asks for its version, and sets its options.",
         {"as_jax.options": "config", **_RELEASE}),
     "core": Adapter(
-        "TensorFlow Probability registers its variables in a table of it.",
-        {"as_jax.foreign": "pytype_aval_mappings"}, "olympus.extend.core"),
+        "TensorFlow Probability registers its variables in a table of it; PennyLane and tokamax "
+        "ask what is traced.",
+        {"as_jax.foreign": "pytype_aval_mappings",
+         "as_jax.private": "is_concrete is_constant_dim"}, "olympus.extend.core"),
     "export": Adapter("the shardings of exported functions.", {"as_jax.exported": "Exported"}),
     "extend.ifrt_programs": _pathways(
         "Orbax names it at import; it runs on Pathways only.", "ifrt_programs"),
     "interpreters.xla": Adapter(
         "TensorFlow Probability registers its variables in its tables.",
         {"as_jax.foreign": "pytype_aval_mappings"}),
+    "lib": Adapter(
+        "JAXNS notes the version of jaxlib.", {"base.lib": "__version__=jaxlib_version"}),
     "version": Adapter("TensorFlow Probability and Orbax read it.", _RELEASE),
 
     "experimental": Adapter(
@@ -168,6 +172,7 @@ ROWS = {
         "Flax reads its table of results at import.",
         {"as_jax.private": "global_result_handlers"}, "olympus.interpreters.pxla"),
     "_src.interpreters.xla": _primitives("xla"),
+    "_src.lax.control_flow": Adapter("PyTensor takes `scan` from it.", homes="olympus.lax"),
     "_src.lib": Adapter("Dynamiqs imports `xla_client` from it.", homes="olympus.lib"),
     "_src.lib.xla_client": Adapter(
         "Dynamiqs catches its error.", {"base.errors": "XlaRuntimeError=OlympusRuntimeError"}),

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from operator import attrgetter
 from typing import Any
 
@@ -13,6 +13,7 @@ from ..base.config import compatible
 from ..base.typing import R
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Higher, Primitive
+from ..core.trace import Tracer
 from ..custom.rules import CustomCall
 from ..interpreters.batching import BatchTracer
 from ..interpreters.jvp import JVPTracer
@@ -110,6 +111,13 @@ def addressable(sharding: Sharding) -> tuple[Any, ...]:
     return tuple(device for device in device_tuple(sharding) if device in here)
 
 
+def subclasses(kind: type) -> Iterator[type]:
+    """A class, and all classes below it."""
+    yield kind
+    for below in kind.__subclasses__():
+        yield from subclasses(below)
+
+
 def respell() -> None:
     """Let programs, equations and foreign arrays be what JAX's users know them as."""
     spelling.answer_to(spellings.theirs, named, "__jax_array__", "jax.numpy")
@@ -119,6 +127,8 @@ def respell() -> None:
                         (BatchTracer, {"val": "_val", "batch_dim": "_dim"})):
         for theirs, ours in names.items():      # arrays have none of them
             setattr(kind, theirs, property(attrgetter(ours), doc=f"JAX's `{theirs}`."))
+    for kind in subclasses(Tracer):     # autoray and opt_einsum choose functions by it
+        kind.__module__ = "jax._src.core"
     compatible.set_global(True)
     for method in ("__init__", "replace"):
         setattr(ClosedOlympuspr, method, keywords.respelled(getattr(ClosedOlympuspr, method)))

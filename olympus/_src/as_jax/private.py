@@ -17,7 +17,7 @@ from ..base import source
 from ..base.typing import Array, DTypeLike, T
 from ..base.util import ByKey
 from ..core.ir import ClosedOlympuspr, SourceInfo
-from ..core.trace import ThreadState, ctx
+from ..core.trace import ThreadState, Tracer, ctx
 from ..devices.devices import _clients
 from ..extend import state
 from ..jit.signature import indices, named_twice
@@ -25,6 +25,7 @@ from ..numpy import promote
 from ..types import dtypes
 from ..types.avals import ShapedArray
 from ..types.refs import RefAval
+from ..types.symbolic import Dimension
 from ..types.tree import PyTreeDef, tree_structure
 from ..types.tree_paths import flatten_one_level
 from ..types.tree_registry import is_tree_node, registry
@@ -53,6 +54,16 @@ def cur_qdd(x: _OfChangingType) -> object:
 def supports_inf(dtype: Any) -> bool:
     """Whether a floating dtype has an infinity."""
     return bool(np.isinf(np.asarray(np.inf, dtypes.as_dtype(dtype))))
+
+
+def is_concrete(x: object) -> bool:
+    """Whether the numbers of a value are known."""
+    return not isinstance(x, Tracer) or x._known_value() is not None
+
+
+def is_constant_dim(size: object) -> bool:
+    """Whether a size is a number."""
+    return not isinstance(size, Dimension)
 
 
 class HashableFunction(ByKey):

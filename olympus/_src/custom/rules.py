@@ -239,8 +239,17 @@ def closed_over(*values: object, references: bool = False) -> list[Tracer]:
         elif callable(getattr(value, "__wrapped__", None)):
             pending.append(value.__wrapped__)
         elif not isinstance(value, _LEAVES):
-            pending += tree_leaves(value)
+            pending += _parts(value)
     return tracers
+
+
+def _parts(value: PyTree) -> Sequence[object]:
+    """The leaves of a pytree; of one with a dict whose keys cannot be sorted, the values in it."""
+    try:
+        return tree_leaves(value)
+    except ValueError:
+        return list(value.values() if isinstance(value, dict) else value
+                    if isinstance(value, (list, tuple)) else ())
 
 
 _LEAVES = (str, bytes, int, float, complex, type(None), np.ndarray, np.generic, type,

@@ -10,6 +10,7 @@ from ..base.typing import Array, PyTree
 from ..base.util import wraps
 from ..lax.creation import iota
 from ..types.tree import flatten_axes, tree_flatten
+from ..types.tree_registry import PyTreeDef
 from . import vmap
 
 
@@ -52,6 +53,9 @@ class OnArrays:
     `from_elt` likewise.
     """
 
+    out_tree: PyTreeDef                 # of the results; both from where the function has run
+    outs: list[tuple[PyTree, PyTree]]   # each result with its entry of out_axes
+
     @staticmethod
     def is_spec(entry: object) -> bool:
         """Whether an entry of in_axes is one of a registered class."""
@@ -62,7 +66,7 @@ class OnArrays:
         self.args, self.kwargs, self.in_axes = args, kwargs, in_axes
         self.out_axes: list[PyTree] = []
         leaves, tree = tree_flatten((args, kwargs), is_vmappable)
-        taken = any(map(is_vmappable, leaves))
+        taken, dims = any(map(is_vmappable, leaves)), []
         if taken:
             first = tree.children()[0]
             dims = (flatten_axes("vmap in_axes", first, in_axes) if type(in_axes) is tuple else

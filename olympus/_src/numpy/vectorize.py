@@ -14,6 +14,7 @@ from ..core.trace import typeof
 from ..lax import shape as lax_shape
 from ..mapping.vmap import vmap
 from ..types.shape import broadcast_shapes, canonical_axis, definitely_equal, entries, sequence
+from ..types.tree_registry import is_tree_node
 from .manipulation import expand_dims, moveaxis
 from .promote import array_args, to_array
 
@@ -167,13 +168,16 @@ def _check_results(out: Array | Sequence[Array], outs: list[Dims], sizes: dict[s
                 raise ValueError(f"vectorize: the result None given for the axes {dims}; an array "
                                  "is required; return one.")
             continue
-        shape = typeof(x).shape
+        # A class of arrays may have a shape of its own, as an operator of Dynamiqs has.
+        shape = getattr(x, "shape", None) if is_tree_node(type(x)) else None
+        result, shape = (type(x).__name__, shape) if shape is not None else (
+            typeof(x), typeof(x).shape)
         if len(shape) != len(dims):
-            raise ValueError(f"vectorize: the result {typeof(x)} given for the axes {dims}; output "
+            raise ValueError(f"vectorize: the result {result} given for the axes {dims}; output "
                              f"shape {shape} does not match the core dimensions.")
         for name, n in zip(dims, shape):
             if not definitely_equal(sizes.setdefault(name, n), n):
-                raise ValueError(f"vectorize: the result {typeof(x)} given for the axes {dims}; "
+                raise ValueError(f"vectorize: the result {result} given for the axes {dims}; "
                                  f"inconsistent size for core dimension {name}: {sizes[name]}.")
 
 

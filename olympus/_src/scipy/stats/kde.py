@@ -119,7 +119,11 @@ class gaussian_kde:
         """
         return exp(self.logpdf(points))
 
-    __call__ = pdf = evaluate
+    __call__ = evaluate
+
+    def pdf(self, x: ArrayLike) -> Array:
+        """The density: `evaluate(x)`."""
+        return self.evaluate(x)
 
     def logpdf(self, x: ArrayLike) -> Array:
         """The logarithm of the density at points, without underflow far from the sample.
