@@ -12,6 +12,7 @@ these updates, of any size. A barrier behind the result keeps readers' reshapes 
 from __future__ import annotations
 
 import enum
+import operator
 import re
 from collections.abc import Hashable, Sequence
 
@@ -22,6 +23,8 @@ from ...base.typing import IrOperation, IrValue
 from ...core.kernels import Kernel
 from ...core.primitive import Builder
 from ...types import dtypes
+from ...types.avals import ShapedArray, make_aval
+from ...types.shape import is_static
 from ..indexing import (
     ScatterDimensionNumbers, scatter_add_p, scatter_max_p, scatter_min_p, scatter_p, scatter_sub_p,
 )
@@ -72,6 +75,37 @@ def apart(b: Builder, x: IrValue, update: IrValue, starts: Sequence[IrValue] = (
     if found is Conflict.BY_SOURCES and b.module.keeps_calls:
         return b.kept([update])[0], False
     return update, found is not Conflict.NONE
+
+
+def shared_evenly(b: Builder, indices: IrValue, updates: Sequence[IrValue], index: ShapedArray,
+                  update: ShapedArray, dn: ScatterDimensionNumbers
+                  ) -> tuple[IrValue, list[IrValue], ShapedArray]:
+    """Indices, updates and the indices' type, with places outside of the operand behind the others,
+    so that devices have equal parts.
+
+    XLA's partitioner (jaxlib 0.10.2, 0.12.0.1) fills up the last part with the index 0, and adds
+    there what is in memory behind the updates.
+    """
+    sharing = b.module.places.sharing if is_static(index.shape) else 1
+    whole = {*dn.scatter_indices_batching_dims, index.ndim - 1}
+    more = [0 if a in whole or n < 2 else -n % sharing for a, n in enumerate(index.shape)]
+    if not any(more) or update.tagged and b.module.places.is_unreduced(update):
+        return indices, [*updates], index
+    sizes = iter(more)
+    behind = [0 if a in dn.update_window_dims else next(sizes) for a in range(update.ndim)]
+    outside = b.scalar(int(dtypes.iinfo(index.dtype).max), index.dtype)
+    indices, index = _extended(b, indices, outside, index, more)
+    zero = b.scalar(0, update.dtype)
+    return indices, [_extended(b, x, zero, update, behind)[0] for x in updates], index
+
+
+def _extended(b: Builder, x: IrValue, value: IrValue, aval: ShapedArray, more: Sequence[int]
+              ) -> tuple[IrValue, ShapedArray]:
+    none = b.i64s([0] * len(more))
+    aval = make_aval(tuple(map(operator.add, aval.shape, more)), aval.dtype)
+    return b.op("stablehlo.pad", [x, value], {
+        "edge_padding_low": none, "edge_padding_high": b.i64s(more), "interior_padding": none},
+        aval), aval
 
 
 def write(b: Builder, x: IrValue, update: IrValue, starts: Sequence[IrValue]) -> IrValue:
