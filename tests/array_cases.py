@@ -383,6 +383,17 @@ def case_updates_beyond_sharded_axes():
         assert np.array_equal(found.sum(1), [0] * 12 + [3] * 4), start
 
 
+def case_updates_of_a_padded_array():
+    """Parts of an array that XLA's partitioner pads are not merged with those that it replaces."""
+    x = np.array([3., 4., 5., 6.])
+    padded = np.pad(x, (3, 2))
+    run = olympus.jit(lambda x, i: lax.pad(x, 0., ((3, 2, 0),)).at[i].add(7))
+    for i in (0, 4, 5, 8):
+        wanted = padded.copy()
+        wanted[i] += 7
+        assert np.array_equal(run(olympus.device_put(x, on("y")), i), wanted), i
+
+
 def case_padding_in_place_of_all_elements():
     x = olympus.device_put(np.ones((2, 8)), on("y"))
     found = olympus.jit(lambda x: lax.pad(x, 7., ((-2, 1, 0), (-2, 0, 1))))(x)

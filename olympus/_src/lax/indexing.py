@@ -621,7 +621,7 @@ def emit_scatter(b: Builder, xs: Sequence[IrValue], indices: IrValue, updates: S
         updates[j], another = _updates.apart(b, xs[i], updates[j])
         behind = behind or another
     if b.module.places.sharing > 1:
-        indices, updates, index = _updates.shared_evenly(b, indices, updates, index, update, dn)
+        xs, indices, updates, index = _updates.shared(b, xs, indices, updates, index, update, dn)
     fields = _fields(
         update_window_dims=dn.update_window_dims, inserted_window_dims=dn.inserted_window_dims,
         input_batching_dims=dn.operand_batching_dims,

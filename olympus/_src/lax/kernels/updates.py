@@ -24,7 +24,7 @@ from ...core.kernels import Kernel
 from ...core.primitive import Builder
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
-from ...types.shape import is_static
+from ...types.shape import is_static, prod
 from ..indexing import (
     ScatterDimensionNumbers, scatter_add_p, scatter_max_p, scatter_min_p, scatter_p, scatter_sub_p,
 )
@@ -77,26 +77,38 @@ def apart(b: Builder, x: IrValue, update: IrValue, starts: Sequence[IrValue] = (
     return update, found is not Conflict.NONE
 
 
-def shared_evenly(b: Builder, indices: IrValue, updates: Sequence[IrValue], index: ShapedArray,
-                  update: ShapedArray, dn: ScatterDimensionNumbers
-                  ) -> tuple[IrValue, list[IrValue], ShapedArray]:
-    """Indices, updates and the indices' type, with places outside of the operand behind the others,
-    so that devices have equal parts.
+def stored(b: Builder, x: IrValue) -> IrValue:
+    """An array of several devices that is replaced in part, not merged with the parts of it that
+    XLA's partitioner reads: it adds up their starts (jaxlib 0.10.2), as of a slice of a slice.
+    """
+    if b.module.places.sharing == 1 or isinstance(x.owner, mlir.ir.Block) or (
+            b.module.platform not in (None, "cpu") or b.module.places.is_unreduced(b.avals_in[0])):
+        return x
+    return b.ops("stablehlo.optimization_barrier", [x], None, [x.type]).results[0]
 
-    XLA's partitioner (jaxlib 0.10.2, 0.12.0.1) fills up the last part with the index 0, and adds
-    there what is in memory behind the updates.
+
+def shared(b: Builder, xs: Sequence[IrValue], indices: IrValue, updates: Sequence[IrValue],
+           index: ShapedArray, update: ShapedArray, dn: ScatterDimensionNumbers
+           ) -> tuple[list[IrValue], IrValue, list[IrValue], ShapedArray]:
+    """Operands, indices, updates and the indices' type of a scatter that several devices share.
+
+    XLA's partitioner (jaxlib 0.10.2, 0.12.0.1) fills up the last part of the indices with 0, and
+    combines element 0 with what is in memory behind the updates. So places outside of the operand
+    are put behind the others, by which all parts are equal.
     """
     sharing = b.module.places.sharing if is_static(index.shape) else 1
     whole = {*dn.scatter_indices_batching_dims, index.ndim - 1}
     more = [0 if a in whole or n < 2 else -n % sharing for a, n in enumerate(index.shape)]
-    if not any(more) or update.tagged and b.module.places.is_unreduced(update):
-        return indices, [*updates], index
-    sizes = iter(more)
-    behind = [0 if a in dn.update_window_dims else next(sizes) for a in range(update.ndim)]
-    outside = b.scalar(int(dtypes.iinfo(index.dtype).max), index.dtype)
-    indices, index = _extended(b, indices, outside, index, more)
-    zero = b.scalar(0, update.dtype)
-    return indices, [_extended(b, x, zero, update, behind)[0] for x in updates], index
+    if prod(index.shape[:-1]) == 1:     # XLA makes a slice and its update of it
+        xs = [stored(b, x) for x in xs]
+    if any(more) and not (update.tagged and b.module.places.is_unreduced(update)):
+        sizes = iter(more)
+        behind = [0 if a in dn.update_window_dims else next(sizes) for a in range(update.ndim)]
+        outside = b.scalar(int(dtypes.iinfo(index.dtype).max), index.dtype)
+        indices, index = _extended(b, indices, outside, index, more)
+        zero = b.scalar(0, update.dtype)
+        updates = [_extended(b, x, zero, update, behind)[0] for x in updates]
+    return [*xs], indices, [*updates], index
 
 
 def _extended(b: Builder, x: IrValue, value: IrValue, aval: ShapedArray, more: Sequence[int]
@@ -111,6 +123,7 @@ def _extended(b: Builder, x: IrValue, value: IrValue, aval: ShapedArray, more: S
 def write(b: Builder, x: IrValue, update: IrValue, starts: Sequence[IrValue]) -> IrValue:
     """stablehlo.dynamic_update_slice, which XLA:CPU may do in place."""
     name, found = "stablehlo.dynamic_update_slice", conflict(b, x, update, starts)
+    x = stored(b, x)
     if found is Conflict.BY_SOURCES and not b.module.keeps_calls:
         # No call keeps the update apart; so a choice is written, which is another array.
         flags = b.avals_out[0].update(dtype=_BOOL)
