@@ -12,6 +12,7 @@ these updates, of any size. A barrier behind the result keeps readers' reshapes 
 from __future__ import annotations
 
 import enum
+import itertools
 import operator
 import re
 from collections.abc import Hashable, Sequence
@@ -79,7 +80,8 @@ def apart(b: Builder, x: IrValue, update: IrValue, starts: Sequence[IrValue] = (
 
 def stored(b: Builder, x: IrValue) -> IrValue:
     """An array of several devices that is replaced in part, not merged with the parts of it that
-    XLA's partitioner reads: it adds up their starts (jaxlib 0.10.2), as of a slice of a slice.
+    XLA's partitioner reads: it adds up their starts (jaxlib 0.10.2), as of a slice of a slice. Also
+    a scatter's updates are then computed before it (0.12.0.1).
     """
     if b.module.places.sharing == 1 or isinstance(x.owner, mlir.ir.Block) or (
             b.module.platform not in (None, "cpu") or b.module.places.is_unreduced(b.avals_in[0])):
@@ -87,28 +89,33 @@ def stored(b: Builder, x: IrValue) -> IrValue:
     return b.ops("stablehlo.optimization_barrier", [x], None, [x.type]).results[0]
 
 
-def shared(b: Builder, xs: Sequence[IrValue], indices: IrValue, updates: Sequence[IrValue],
-           index: ShapedArray, update: ShapedArray, dn: ScatterDimensionNumbers
-           ) -> tuple[list[IrValue], IrValue, list[IrValue], ShapedArray]:
-    """Operands, indices, updates and the indices' type of a scatter that several devices share.
+def prepared(b: Builder, xs: Sequence[IrValue], indices: IrValue, updates: Sequence[IrValue],
+             index: ShapedArray, update: ShapedArray, dn: ScatterDimensionNumbers
+             ) -> tuple[list[IrValue], IrValue, list[IrValue], ShapedArray, bool]:
+    """Operands, indices, updates and the indices' type of a scatter, and whether a barrier must
+    follow the results.
 
-    XLA's partitioner (jaxlib 0.10.2, 0.12.0.1) fills up the last part of the indices with 0, and
+    XLA's partitioner (jaxlib 0.10.2, 0.12.0.1) fills up the last device's indices with 0, and
     combines element 0 with what is in memory behind the updates. So places outside of the operand
     are put behind the others, by which all parts are equal.
     """
+    behind, updates = False, [*updates]
+    for x, j in itertools.product(xs, range(len(xs))):
+        updates[j], another = apart(b, x, updates[j])
+        behind = behind or another
+    if prod(index.shape[:-1]) == 1:     # XLA makes a slice and its update of it
+        xs = [stored(b, x) for x in xs]
     sharing = b.module.places.sharing if is_static(index.shape) else 1
     whole = {*dn.scatter_indices_batching_dims, index.ndim - 1}
     more = [0 if a in whole or n < 2 else -n % sharing for a, n in enumerate(index.shape)]
-    if prod(index.shape[:-1]) == 1:     # XLA makes a slice and its update of it
-        xs = [stored(b, x) for x in xs]
     if any(more) and not (update.tagged and b.module.places.is_unreduced(update)):
         sizes = iter(more)
-        behind = [0 if a in dn.update_window_dims else next(sizes) for a in range(update.ndim)]
+        added = [0 if a in dn.update_window_dims else next(sizes) for a in range(update.ndim)]
         outside = b.scalar(int(dtypes.iinfo(index.dtype).max), index.dtype)
         indices, index = _extended(b, indices, outside, index, more)
         zero = b.scalar(0, update.dtype)
-        updates = [_extended(b, x, zero, update, behind)[0] for x in updates]
-    return [*xs], indices, [*updates], index
+        updates = [_extended(b, x, zero, update, added)[0] for x in updates]
+    return [*xs], indices, updates, index, behind
 
 
 def _extended(b: Builder, x: IrValue, value: IrValue, aval: ShapedArray, more: Sequence[int]
@@ -123,7 +130,8 @@ def _extended(b: Builder, x: IrValue, value: IrValue, aval: ShapedArray, more: S
 def write(b: Builder, x: IrValue, update: IrValue, starts: Sequence[IrValue]) -> IrValue:
     """stablehlo.dynamic_update_slice, which XLA:CPU may do in place."""
     name, found = "stablehlo.dynamic_update_slice", conflict(b, x, update, starts)
-    x = stored(b, x)
+    if found is not Conflict.BY_SOURCES:
+        x = stored(b, x)
     if found is Conflict.BY_SOURCES and not b.module.keeps_calls:
         # No call keeps the update apart; so a choice is written, which is another array.
         flags = b.avals_out[0].update(dtype=_BOOL)
