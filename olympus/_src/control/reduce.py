@@ -146,16 +146,17 @@ class Reduce(Primitive):
               ) -> list[IrValue]:
         n, axes, shape = len(args) // 2, [*dimensions], b.avals_in[0].shape
         many = len(shape) > MOST_AXES and b.platform == "cpu" and b.block.sizes is None
+        operands = args
         if many:
             merged = [b.merged_axes(x, a.dtype, dimensions)
                       for x, a in zip(args[:n], b.avals_in[:n], strict=True)]
             _, shape, axes = merged[0]
+            operands = (*[x for x, _, _ in merged], *args[n:])
         if len(shape) > MOST_AXES and many or not is_kernel(b, olympuspr):
             return b.traced(lambda *xs: tree_reduce(olympuspr, xs[:n], xs[n:], dimensions, n),
                             args, b.avals_in)
         kept = tuple([size for d, size in enumerate(shape) if d not in axes])
-        op = b.ops("stablehlo.reduce", [*[x for x, _, _ in merged], *args[n:]] if many else args,
-                   {"dimensions": b.i64s(axes)}, regions=1,
+        op = b.ops("stablehlo.reduce", operands, {"dimensions": b.i64s(axes)}, regions=1,
                    avals=[out.update(shape=kept) for out in b.avals_out])
         scalars = [b.type(make_aval((), a.dtype)) for a in b.avals_in[:n]]
         b.region(op, 0, scalars * 2, combined_by(b, olympuspr))
