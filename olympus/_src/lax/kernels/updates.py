@@ -78,13 +78,15 @@ def apart(b: Builder, x: IrValue, update: IrValue, starts: Sequence[IrValue] = (
     return update, found is not Conflict.NONE
 
 
-def stored(b: Builder, x: IrValue) -> IrValue:
-    """An array of several devices that is replaced in part, not merged with the parts of it that
-    XLA's partitioner reads: it adds up their starts (jaxlib 0.10.2), as of a slice of a slice. Also
-    a scatter's updates are then computed before it (0.12.0.1).
+def stored(b: Builder, x: IrValue, conflict: bool = False) -> IrValue:
+    """An array that several devices replace in part, kept apart from the parts that are read of it.
+
+    Of a padded one XLA's partitioner reads a part of a part and adds up their starts (jaxlib
+    0.10.2). In a scatter with a conflict, updates are computed first then (0.12.0.1).
     """
-    if b.module.places.sharing == 1 or isinstance(x.owner, mlir.ir.Block) or (
-            b.module.platform not in (None, "cpu") or b.module.places.is_unreduced(b.avals_in[0])):
+    if b.module.places.sharing == 1 or b.module.platform not in (None, "cpu") or (
+            not conflict and getattr(x.owner, "name", "") != "stablehlo.pad") or (
+            isinstance(x.owner, mlir.ir.Block) or b.module.places.is_unreduced(b.avals_in[0])):
         return x
     return b.ops("stablehlo.optimization_barrier", [x], None, [x.type]).results[0]
 
@@ -104,7 +106,7 @@ def prepared(b: Builder, xs: Sequence[IrValue], indices: IrValue, updates: Seque
         updates[j], another = apart(b, x, updates[j])
         behind = behind or another
     if prod(index.shape[:-1]) == 1:     # XLA makes a slice and its update of it
-        xs = [stored(b, x) for x in xs]
+        xs = [stored(b, x, behind) for x in xs]
     sharing = b.module.places.sharing if is_static(index.shape) else 1
     whole = {*dn.scatter_indices_batching_dims, index.ndim - 1}
     more = [0 if a in whole or n < 2 else -n % sharing for a, n in enumerate(index.shape)]
@@ -130,8 +132,7 @@ def _extended(b: Builder, x: IrValue, value: IrValue, aval: ShapedArray, more: S
 def write(b: Builder, x: IrValue, update: IrValue, starts: Sequence[IrValue]) -> IrValue:
     """stablehlo.dynamic_update_slice, which XLA:CPU may do in place."""
     name, found = "stablehlo.dynamic_update_slice", conflict(b, x, update, starts)
-    if found is not Conflict.BY_SOURCES:
-        x = stored(b, x)
+    x = x if found is Conflict.BY_SOURCES else stored(b, x)
     if found is Conflict.BY_SOURCES and not b.module.keeps_calls:
         # No call keeps the update apart; so a choice is written, which is another array.
         flags = b.avals_out[0].update(dtype=_BOOL)
