@@ -357,6 +357,49 @@ def case_operations_keep_shardings():
     assert product.sharding.is_equivalent_to(on("x"), 2)
 
 
+def case_uneven_updates_of_sharded_arrays():
+    """Updates that devices do not share equally: XLA adds what is behind them to element 0."""
+    x, places = np.arange(16.) + 1, np.array([1, 9, 3])
+    new, f = x[3:6], {"add": np.add, "multiply": np.multiply, "max": np.maximum, "min": np.minimum}
+    for name, ufunc in f.items():
+        wanted = x.copy()
+        wanted[places] = ufunc(x[places], new)
+        for places_of in (lambda i: places, lambda i: i):
+            run = olympus.jit(lambda x, i, name=name, of=places_of: getattr(
+                x.at[of(i)], name)(x[3:6]))
+            assert np.array_equal(run(olympus.device_put(x, on("y")), places), wanted), name
+    rows = olympus.device_put(np.arange(32.).reshape(16, 2), on("y"))
+    found = olympus.jit(olympus.grad(lambda x, y: (x[places] * y[3:6]).sum()))(rows, rows)
+    wanted = np.zeros((16, 2))
+    wanted[places] = np.arange(6, 12).reshape(3, 2)
+    assert np.array_equal(found, wanted)
+
+
+def case_updates_beyond_sharded_axes():
+    x = olympus.device_put(np.zeros((16, 3)), on("y"))
+    for start in (16, 12, 13):
+        found = olympus.jit(lambda x, i=start: lax.dynamic_update_slice(
+            x, np.ones((4, 3)), (i, 2)))(x)
+        assert np.array_equal(found.sum(1), [0] * 12 + [3] * 4), start
+
+
+def case_updates_of_a_padded_array():
+    """Parts of an array that XLA's partitioner pads are not merged with those that it replaces."""
+    x = np.array([3., 4., 5., 6.])
+    padded = np.pad(x, (3, 2))
+    run = olympus.jit(lambda x, i: lax.pad(x, 0., ((3, 2, 0),)).at[i].add(7))
+    for i in (0, 4, 5, 8):
+        wanted = padded.copy()
+        wanted[i] += 7
+        assert np.array_equal(run(olympus.device_put(x, on("y")), i), wanted), i
+
+
+def case_padding_in_place_of_all_elements():
+    x = olympus.device_put(np.ones((2, 8)), on("y"))
+    found = olympus.jit(lambda x: lax.pad(x, 7., ((-2, 1, 0), (-2, 0, 1))))(x)
+    assert np.array_equal(found, np.full((1, 13), 7.))
+
+
 CASES = names(globals())
 
 if __name__ == "__main__":

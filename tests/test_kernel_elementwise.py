@@ -88,6 +88,7 @@ def test_angles_of_large_arrays_are_reduced_by_their_size(
 # Where formulas of float64 change, in part as NumPy rounds them.
 EDGES_64 = np.array([
     0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 0.5, -0.5, 2, -2, 3, 1e-310, -1e-310, 2.0 ** -1022,
+    -2.0 ** -1022,
     1.7e308, -1.7e308, 1 + 2.0 ** -52, 1 - 2.0 ** -53, 0.5 + 2.0 ** -53, 2.0 ** -54, -2.0 ** -55,
     1e-280, -1e-170, 1e290, np.sqrt(2) - 1, np.sqrt(2) + 1, np.sqrt(0.5), 2.0 ** 28, -2.0 ** 28 + 1,
     np.pi / 2, -np.pi, 5 * np.pi / 4, 1023.5, 1024, -1022, -1074, 710.4, 711, 1e3, 1e-3, 10, 1e15])

@@ -23,6 +23,7 @@ from ..lax.arithmetic import max_p, min_p
 from ..lax.reduce import highest, lowest
 from ..lax.shape import broadcast_in_dim, instantiate, reshape, shifted, transpose
 from ..lax.slicing import concatenate, slice_in_dim
+from ..lowering.builder import MOST_AXES
 from ..lowering.linking import operations
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -143,14 +144,24 @@ class Reduce(Primitive):
 
     def lower(self, b: Builder, *args: IrValue, olympuspr: ClosedOlympuspr, dimensions: Dims
               ) -> list[IrValue]:
-        n = len(args) // 2
-        if not is_kernel(b, olympuspr):
+        n, axes, shape = len(args) // 2, [*dimensions], b.avals_in[0].shape
+        many = len(shape) > MOST_AXES and b.platform == "cpu" and b.block.sizes is None
+        operands = args
+        if many:
+            merged = [b.merged_axes(x, a.dtype, dimensions)
+                      for x, a in zip(args[:n], b.avals_in[:n], strict=True)]
+            _, shape, axes = merged[0]
+            operands = (*[x for x, _, _ in merged], *args[n:])
+        if len(shape) > MOST_AXES and many or not is_kernel(b, olympuspr):
             return b.traced(lambda *xs: tree_reduce(olympuspr, xs[:n], xs[n:], dimensions, n),
                             args, b.avals_in)
-        op = b.ops("stablehlo.reduce", args, {"dimensions": b.i64s(dimensions)}, regions=1)
+        kept = tuple([size for d, size in enumerate(shape) if d not in axes])
+        op = b.ops("stablehlo.reduce", operands, {"dimensions": b.i64s(axes)}, regions=1,
+                   avals=[out.update(shape=kept) for out in b.avals_out])
         scalars = [b.type(make_aval((), a.dtype)) for a in b.avals_in[:n]]
         b.region(op, 0, scalars * 2, combined_by(b, olympuspr))
-        return list(op.results)
+        return [b.op("stablehlo.reshape", [x], None, out) if many else x
+                for x, out in zip(op.results, b.avals_out, strict=True)]
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *,
             olympuspr: ClosedOlympuspr, dimensions: Dims

@@ -11,7 +11,6 @@ operand axis `start_index_map[k]`. vmap pairs an axis of the operand with one of
 from __future__ import annotations
 
 import enum
-import itertools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
@@ -614,10 +613,8 @@ def emit_scatter(b: Builder, xs: Sequence[IrValue], indices: IrValue, updates: S
         last = _last_inside(operand.shape, window, dn.scatter_dims_to_operand_dims, index.dtype)
         indices = b.op("stablehlo.clamp", [b.full(index, 0), indices,
                                            _per_component(b, last, index)], None, index)
-    behind, updates = False, [*updates]
-    for i, j in itertools.product(range(len(xs)), range(len(xs))):
-        updates[j], another = _updates.apart(b, xs[i], updates[j])
-        behind = behind or another
+    xs, indices, updates, index, behind = _updates.prepared(
+        b, xs, indices, updates, index, update, dn)
     fields = _fields(
         update_window_dims=dn.update_window_dims, inserted_window_dims=dn.inserted_window_dims,
         input_batching_dims=dn.operand_batching_dims,

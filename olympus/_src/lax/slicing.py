@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -224,6 +225,10 @@ class Pad(Primitive):
         out = b.avals_out[0]
         if not is_static((*low, *high, *out.shape)) or not any(less(n, 0) for n in (*low, *high)):
             return _emit_pad(b, x, value, low, high, interior, out)
+        if any(less(max(n - 1, 0) * (mid + 1), -min(lo, hi)) for n, (lo, hi, mid) in zip(
+                b.avals_in[0].shape, padding_config, strict=True)):
+            # XLA's partitioner (jaxlib 0.10.2) does not survive padding in place of all elements.
+            return b.broadcast(value, out, ())
         # jaxlib 0.10.2 adds the cut-off elements to the padding of a window that follows.
         starts, ends = ([-n if less(n, 0) else 0 for n in edge] for edge in (low, high))
         low, high = ([0 if less(n, 0) else n for n in edge] for edge in (low, high))
@@ -563,6 +568,9 @@ class DynamicUpdateSlice(Physical):
         return x.update(weak_type=False)
 
     def emit(self, b: Builder, x: IrValue, update: IrValue, *starts: IrValue) -> IrValue:
+        if b.module.places.sharing > 1:     # XLA's partitioner does not move starts inside
+            starts = tuple(map(functools.partial(_moved_inside, b), starts, b.eqn.invars[2:],
+                               b.avals_in[0].shape, b.avals_in[1].shape))
         padded = _padded_starts(b, starts, b.avals_in[0].ndim, 2)
         return self.kernels.write(b, x, update, padded)
 
@@ -609,7 +617,7 @@ def _check_starts(name: str, x: ShapedArray, starts: Sequence[ShapedArray]) -> N
 
 def _moved_inside(b: Builder, start: IrValue, atom: Atom, n: DimSize, size: DimSize) -> IrValue:
     """A start such that a window of `size` elements is within an axis of `n`."""
-    dtype = b.avals_in[1].dtype
+    dtype = b.avals_in[-1].dtype
     if not is_static((n, size)):
         return start
     last = min(n - size, int(dtypes.iinfo(dtype).max))

@@ -452,8 +452,8 @@ class Atan2(Elementwise):
         if b.platform != "cpu" or b.module.exported or dtypes.is_complex(aval.dtype):
             return b.op("stablehlo.atan2", xs)
         wide = aval if aval.dtype in _PARTS else aval.update(dtype=dtypes.wide_dtype(aval.dtype))
-        xs = b.by_rule(self.enlarged, [b.convert(x, wide) for x in xs], [wide] * 2)
-        return b.convert(b.op("stablehlo.atan2", xs, None, wide), aval)
+        points = b.by_rule(self.enlarged, [b.convert(x, wide) for x in xs], [wide] * 2)
+        return b.convert(b.op("stablehlo.atan2", points, None, wide), aval)
 
     def enlarged(self, y: Array, x: Array) -> list[Array]:
         """The operands, times a power of 2 by which no number is subnormal, if one is.

@@ -171,6 +171,11 @@ class Places:
         """Whether the emitted operations are one device's, on its own parts."""
         return self.manual is not None and self.manual.all_manual
 
+    @property
+    def sharing(self) -> int:
+        """How many devices may share the emitted values; 1 if each has its own."""
+        return 1 if self.apart else len(self.devices) or self.parts
+
     def use_devices(self, devices: tuple[Device, ...]) -> None:
         """Note the devices of a sharding; all shardings must have the same ones in one order."""
         if self.devices and self.devices != devices and not (

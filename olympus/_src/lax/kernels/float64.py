@@ -408,7 +408,8 @@ def log_to(x: Array, *, base: int) -> Array:
     low = sub(add(mul(low, c), mul(f, more)), mul(rest, c + more))
     first, lost = joined(mul(k, word), mul(high, c))
     found = add(first, add(lost, add(low, mul(k, word_low))))
-    return _at_ends(select(lt(abs(x), _TINY), like(-math.inf, x), found), x, -_TINY)
+    found = select(lt(abs(x), _TINY), like(-math.inf, x), found)
+    return _at_ends(found, x, math.nextafter(-_TINY, 0))
 
 
 # 1 / log(2) and 1 / log(10), and log(2) to these bases: factors of exact products, and rests.

@@ -12,6 +12,8 @@ these updates, of any size. A barrier behind the result keeps readers' reshapes 
 from __future__ import annotations
 
 import enum
+import itertools
+import operator
 import re
 from collections.abc import Hashable, Sequence
 
@@ -22,6 +24,8 @@ from ...base.typing import IrOperation, IrValue
 from ...core.kernels import Kernel
 from ...core.primitive import Builder
 from ...types import dtypes
+from ...types.avals import ShapedArray, make_aval
+from ...types.shape import is_static, prod
 from ..indexing import (
     ScatterDimensionNumbers, scatter_add_p, scatter_max_p, scatter_min_p, scatter_p, scatter_sub_p,
 )
@@ -74,9 +78,61 @@ def apart(b: Builder, x: IrValue, update: IrValue, starts: Sequence[IrValue] = (
     return update, found is not Conflict.NONE
 
 
+def stored(b: Builder, x: IrValue, conflict: bool = False) -> IrValue:
+    """An array that several devices replace in part, kept apart from the parts that are read of it.
+
+    Of a padded one XLA's partitioner reads a part of a part and adds up their starts (jaxlib
+    0.10.2). In a scatter with a conflict, updates are computed first then (0.12.0.1).
+    """
+    if b.module.places.sharing == 1 or b.module.platform not in (None, "cpu") or (
+            not conflict and getattr(x.owner, "name", "") != "stablehlo.pad") or (
+            isinstance(x.owner, mlir.ir.Block) or b.module.places.is_unreduced(b.avals_in[0])):
+        return x
+    return b.ops("stablehlo.optimization_barrier", [x], None, [x.type]).results[0]
+
+
+def prepared(b: Builder, xs: Sequence[IrValue], indices: IrValue, updates: Sequence[IrValue],
+             index: ShapedArray, update: ShapedArray, dn: ScatterDimensionNumbers
+             ) -> tuple[list[IrValue], IrValue, list[IrValue], ShapedArray, bool]:
+    """Operands, indices, updates and the indices' type of a scatter, and whether a barrier must
+    follow the results.
+
+    XLA's partitioner (jaxlib 0.10.2, 0.12.0.1) fills up the last device's indices with 0, and
+    combines element 0 with what is in memory behind the updates. So places outside of the operand
+    are put behind the others, by which all parts are equal.
+    """
+    behind, updates = False, [*updates]
+    for x, j in itertools.product(xs, range(len(xs))):
+        updates[j], another = apart(b, x, updates[j])
+        behind = behind or another
+    if prod(index.shape[:-1]) == 1:     # XLA makes a slice and its update of it
+        xs = [stored(b, x, behind) for x in xs]
+    sharing = b.module.places.sharing if is_static(index.shape) else 1
+    whole = {*dn.scatter_indices_batching_dims, index.ndim - 1}
+    more = [0 if a in whole or n < 2 else -n % sharing for a, n in enumerate(index.shape)]
+    if any(more) and not (update.tagged and b.module.places.is_unreduced(update)):
+        sizes = iter(more)
+        added = [0 if a in dn.update_window_dims else next(sizes) for a in range(update.ndim)]
+        outside = b.scalar(int(dtypes.iinfo(index.dtype).max), index.dtype)
+        indices, index = _extended(b, indices, outside, index, more)
+        zero = b.scalar(0, update.dtype)
+        updates = [_extended(b, x, zero, update, added)[0] for x in updates]
+    return [*xs], indices, updates, index, behind
+
+
+def _extended(b: Builder, x: IrValue, value: IrValue, aval: ShapedArray, more: Sequence[int]
+              ) -> tuple[IrValue, ShapedArray]:
+    none = b.i64s([0] * len(more))
+    aval = make_aval(tuple(map(operator.add, aval.shape, more)), aval.dtype)
+    return b.op("stablehlo.pad", [x, value], {
+        "edge_padding_low": none, "edge_padding_high": b.i64s(more), "interior_padding": none},
+        aval), aval
+
+
 def write(b: Builder, x: IrValue, update: IrValue, starts: Sequence[IrValue]) -> IrValue:
     """stablehlo.dynamic_update_slice, which XLA:CPU may do in place."""
     name, found = "stablehlo.dynamic_update_slice", conflict(b, x, update, starts)
+    x = x if found is Conflict.BY_SOURCES else stored(b, x)
     if found is Conflict.BY_SOURCES and not b.module.keeps_calls:
         # No call keeps the update apart; so a choice is written, which is another array.
         flags = b.avals_out[0].update(dtype=_BOOL)
