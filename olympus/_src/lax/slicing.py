@@ -227,7 +227,7 @@ class Pad(Primitive):
             return _emit_pad(b, x, value, low, high, interior, out)
         if any(less(max(n - 1, 0) * (mid + 1), -min(lo, hi)) for n, (lo, hi, mid) in zip(
                 b.avals_in[0].shape, padding_config, strict=True)):
-            # XLA's partitioner (jaxlib 0.10.2) does not survive padding in place of all elements.
+            # All elements are padding: XLA's partitioner (jaxlib 0.10.2) needs it in this form.
             return b.broadcast(value, out, ())
         # jaxlib 0.10.2 adds the cut-off elements to the padding of a window that follows.
         starts, ends = ([-n if less(n, 0) else 0 for n in edge] for edge in (low, high))

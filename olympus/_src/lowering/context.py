@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence, Set
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -175,6 +176,12 @@ class Places:
     def sharing(self) -> int:
         """How many devices may share the emitted values; 1 if each has its own."""
         return 1 if self.apart else len(self.devices) or self.parts
+
+    @property
+    def sharing_an_axis(self) -> int:
+        """The least common multiple of the numbers of devices along the meshes' axes."""
+        sizes = [n for mesh in (*self.given, *self.within(), *self.meshes) for n in mesh.axis_sizes]
+        return self.sharing if self.apart or not sizes else math.lcm(*sizes)
 
     def use_devices(self, devices: tuple[Device, ...]) -> None:
         """Note the devices of a sharding; all shardings must have the same ones in one order."""

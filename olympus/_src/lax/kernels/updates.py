@@ -99,7 +99,8 @@ def prepared(b: Builder, xs: Sequence[IrValue], indices: IrValue, updates: Seque
 
     XLA's partitioner (jaxlib 0.10.2, 0.12.0.1) fills up the last device's indices with 0, and
     combines element 0 with what is in memory behind the updates. So places outside of the operand
-    are put behind the others, by which all parts are equal.
+    are put behind the others, by which all parts are equal. On accelerators, where arrays are
+    large, no axis of an array is taken for shared along several axes of a mesh.
     """
     behind, updates = False, [*updates]
     for x, j in itertools.product(xs, range(len(xs))):
@@ -107,10 +108,12 @@ def prepared(b: Builder, xs: Sequence[IrValue], indices: IrValue, updates: Seque
         behind = behind or another
     if prod(index.shape[:-1]) == 1:     # XLA makes a slice and its update of it
         xs = [stored(b, x, behind) for x in xs]
-    sharing = b.module.places.sharing if is_static(index.shape) else 1
+    places = b.module.places
+    sharing = places.sharing if b.module.platform in (None, "cpu") else places.sharing_an_axis
     whole = {*dn.scatter_indices_batching_dims, index.ndim - 1}
-    more = [0 if a in whole or n < 2 else -n % sharing for a, n in enumerate(index.shape)]
-    if any(more) and not (update.tagged and b.module.places.is_unreduced(update)):
+    more = [0 if a in whole or n < 2 else -n % sharing for a, n in enumerate(index.shape)
+            ] if is_static(index.shape) else []
+    if any(more) and not (update.tagged and places.is_unreduced(update)):
         sizes = iter(more)
         added = [0 if a in dn.update_window_dims else next(sizes) for a in range(update.ndim)]
         outside = b.scalar(int(dtypes.iinfo(index.dtype).max), index.dtype)
