@@ -738,6 +738,17 @@ def test_a_write_reads_no_element_that_it_has_written(name):
     np.testing.assert_array_equal(olympus.jit(f)(onp.arange(8)), expected)
 
 
+def test_a_mapped_write_of_a_whole_array_leaves_nothing_of_the_write_before():
+    def f(x, start):
+        part = lax.dynamic_slice(x, (start, 4, 4), (8, 2, 3))
+        written = part.at[6:8, 1:2, 1:2].min(part[5:7, :1, 1:2])
+        return lax.dynamic_update_slice(written, part, (start, 0, 3))
+
+    x = np.random.default_rng(0).integers(-9, 9, (1, 9, 2, 6)).astype("int16")
+    found = olympus.jit(olympus.vmap(f))(x, np.array([3]))
+    assert np.array_equal(found, x[:, 1:, :, 3:])
+
+
 @pytest.mark.parametrize(("i", "j"), [(9, 0), (3, 5), (9, 9), (-3, 0), (-3, 7), (6, -1)])
 @pytest.mark.parametrize("static", [True, False])
 def test_a_slice_of_a_slice_is_moved_inside_of_each(i, j, static):

@@ -591,6 +591,13 @@ class DynamicUpdateSlice(Physical):
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None]
              ) -> tuple[Array, int | None]:
         (x, update, *starts), (dx, du, *ds) = args, dims
+        # A window as large as the axis starts at 0. XLA:CPU (jaxlib 0.10.2) would write a whole
+        # array over itself after a write in place.
+        sizes = [typeof(v).shape if d is None else inserted_out(typeof(v).shape, d)
+                 for v, d in ((x, dx), (update, du))]
+        ds = [None if definitely_equal(n, m) else d for d, n, m in zip(ds, *sizes, strict=True)]
+        starts = [s if d is not None or not typeof(s).ndim else _zero_like(starts)
+                  for s, d in zip(starts, ds, strict=True)]
         if all(d is None for d in ds):
             (x, update), _ = align(axis, (x, update), (dx, du), 0)
             return self.bind(x, update, _zero_like(starts), *starts), 0
