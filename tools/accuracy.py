@@ -349,7 +349,8 @@ float64, of float64 beside mpmath, in the form of above and as kernels:
 | `atan2` | 1.4 | 0.5 | 0.5 | 0.6 |
 
 Logarithms to 2 and 10 are exact at powers of their bases. Powers by halves of odd numbers err by
-0.501 ULP. Angles beyond 2²⁸ in an array of float64 give it XLA's form as a whole.
+0.501 ULP, tangents of angles beyond 2²⁴ in float32 by 0.52. Angles beyond 2²⁸ in an array of
+float64 give it XLA's form as a whole.
 
 ## Convolutions
 
