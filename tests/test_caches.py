@@ -768,6 +768,8 @@ CACHES = {
     ("sparse/transform.py", "sparse_rules_bcoo"): "primitive | process | rules that users gave",
     ("sparse/transform.py", "sparse_rules_bcsr"): "primitive | process | rules that users gave",
     ("mapping/roofline.py", "_rules"): "primitive | process | rules that users gave",
+    ("mapping/vmap.py", "ON_ARRAYS"): "none | process | one class",
+    ("mapping/vmappable.py", "VMAPPABLE"): "class | process | classes that users registered",
     ("extend/registration.py", "_constant_handlers"): "class | process | handlers that users gave",
     ("extend/tables.py", "partial_eval_olympuspr_custom_rules"): (
         "primitive | process | rules that users gave"),

@@ -14,7 +14,7 @@ python -m twine check --strict dist/*
 
 for version in "$@"; do
   "$version" -m venv "$work/empty"
-  "$work/empty/bin/pip" install -q --no-compile --disable-pip-version-check dist/*.whl
+  PYTHONPATH='' "$work/empty/bin/pip" install -q --no-compile --disable-pip-version-check dist/*.whl
   (cd "$work" && PYTHONPATH='' OLYMPUS_ENABLE_COMPILATION_CACHE=0 empty/bin/python -c "
 import sys, importlib.metadata, importlib.resources, jaxlib, olympus
 assert importlib.metadata.version('olympus') == olympus.__version__
