@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any, NamedTuple
 
-# Families: what has JAX's API, and libraries by themselves.
+# Families: libraries with JAX's API, and libraries by themselves.
 JIT, NUMPY, TORCH, SCIPY, NUMBA = FAMILIES = "jit", "numpy", "torch", "scipy", "numba"
 ARRAYS = JIT, NUMPY, TORCH
 

@@ -184,7 +184,7 @@ def of_contents(prim: CustomCall, rules: UserRules, args: Sequence[Reference], p
     """
     if ctx.trace.parent is None:        # evaluation, or a recording
         return None
-    # What a rule of custom_jvp leaves in its references is their content, and its tangent. One that
+    # A rule of custom_jvp writes contents and tangents into its references. A reference that
     # the rule closes over, too, would not be the same.
     jvp = prim.with_contents == "JvpWithContents"
     known = list(map(identity_of, rules.closed_over(True))) if jvp else []

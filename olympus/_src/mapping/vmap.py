@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from operator import index
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..base.source import filter_traceback
 from ..base.typing import Array, ArrayLike, P, PyTree, R
@@ -25,11 +25,8 @@ from ..types.tree import (
 )
 from ..types.tree_registry import PyTreeDef
 
-if TYPE_CHECKING:
-    from .vmappable import OnArrays
-
-#: The class that maps values by `batching.register_vmappable`, once a class is registered there.
-ON_ARRAYS: list[type[OnArrays]] = []
+#: `vmappable.OnArrays`, once `batching.register_vmappable` was given a class.
+ON_ARRAYS: list[Any] = []
 _ENTRIES = ("{0}: {0} in_axes must be an int, None, or a tuple of entries corresponding to the "
             "positional arguments passed to the function")
 
