@@ -1,30 +1,41 @@
-"""The tests that take more than 0.3 seconds, from pytest's own reports: `tests/data/slow.txt`.
+"""The tests that take long where no program is compiled yet: `tests/data/slow.txt`.
 
     python -m pytest -n 2 --junitxml=quick.xml
     python -m pytest -n 2 -m slow --junitxml=slow.xml
     python tools/slow_tests.py quick.xml slow.xml > new.txt; mv new.txt tests/data/slow.txt
 
-`tests/conftest.py` marks them, so that the README's command leaves them to `.ci/run`. Lines that
-end in `*` stand for all that begin so; they stay.
+`tests/conftest.py` marks them, so that the README's command leaves them to `.ci/run`. A test is slow
+that takes more than `ALONE` seconds, or, of a function with many tests, more than `ALIKE`; two tests
+of each function stay. Lines that end in `*` stand for all that begin so. These lines stay, and so do
+cases on several devices: one process runs them, and the report gives their time to its first test.
 """
 
 import sys
 import xml.etree.ElementTree
 from pathlib import Path
 
-SECONDS = 0.3
+ALONE, ALIKE, MANY = 0.25, 0.12, 5
+TOGETHER = ("::test_on_eight_devices[", "::test_on_several_devices[")
 PAGE = Path(__file__).parent.parent / "tests" / "data" / "slow.txt"
 
 
 def main(*reports: str) -> None:
     """Print the slow tests of reports, a line each: file without suffix, `::`, name."""
-    families = [x for x in PAGE.read_text(encoding="utf-8").split() if x.endswith("*")]
-    cases = [case for report in reports for case in
-             xml.etree.ElementTree.parse(report).iter("testcase")]
-    names = {f"{case.get('classname')}::{case.get('name')}" for case in cases
-             if float(case.get("time", 0)) > SECONDS}
-    named = {n for n in names if not n.startswith(tuple(f[:-1] for f in families))}
-    print("\n".join(sorted({*families, *named})))
+    lines = PAGE.read_text(encoding="utf-8").splitlines()
+    kept = {x for x in lines if x.endswith("*") or any(part in x for part in TOGETHER)}
+    families = tuple(x[:-1] for x in kept if x.endswith("*"))
+    functions: dict[str, list[tuple[float, str]]] = {}
+    for report in reports:
+        for case in xml.etree.ElementTree.parse(report).iter("testcase"):
+            name = f"{case.get('classname')}::{case.get('name')}"
+            if not name.startswith(families) and not any(part in name for part in TOGETHER):
+                functions.setdefault(name.split("[")[0], []).append(
+                    (float(case.get("time", 0)), name))
+    for tests in functions.values():
+        many = len(tests) >= MANY
+        kept.update(name for seconds, name in sorted(tests)[2 * many:]
+                    if seconds > (ALIKE if many else ALONE))
+    print("\n".join(sorted(kept)))
 
 
 if __name__ == "__main__":
