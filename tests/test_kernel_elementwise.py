@@ -266,6 +266,8 @@ def test_odd_vectors_are_as_even_ones(
 # Programs of one CPU device by their loops: (function, shapes of float32 operands).
 ELEMENTAL: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
     "one operation": (lambda x, y: x * y, [(5000,), (5000,)]),
+    "cheap operations on few elements": (
+        lambda x, y: onp.where(x > 0, x + y, y[::-1]) * 3, [(100,), (100,)]),
     "an absolute value": (lax.abs, [(5000,)]),
     "a conversion": (lambda x: x.astype("int32"), [(5000,)]),
     "a vector of a size that threads share unequally": (nn.softplus, [(66001,)]),
@@ -278,7 +280,8 @@ ELEMENTAL: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
     "random numbers": (lambda x: random.randint(random.key(1), (9001,), 0, 9), [()])}
 OTHERS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
     "an operation with a number": (nn.relu, [(2048,)]),
-    "few elements": (lambda x, y: x * y, [(100,), (100,)]),
+    "costly operations on few elements": (onp.exp, [(100,)]),
+    "a sum of few elements": (lambda x: x.sum(), [(100,)]),
     "equal parts": (nn.softplus, [(65536,)]),
     "long rows": (nn.softplus, [(101, 999)]),
     "moves alone": (lambda x: onp.roll(x, 3), [(66001,)]),

@@ -4,10 +4,10 @@
     python -m pytest -n 2 -m slow --junitxml=slow.xml
     python tools/slow_tests.py quick.xml slow.xml > new.txt; mv new.txt tests/data/slow.txt
 
-`tests/conftest.py` marks them, so that the README's command leaves them to `.ci/run`. A test is slow
-that takes more than `ALONE` seconds, or, of a function with many tests, more than `ALIKE`; two tests
-of each function stay. Lines that end in `*` stand for all that begin so. These lines stay, and so do
-cases on several devices: one process runs them, and the report gives their time to its first test.
+`tests/conftest.py` marks them, so that the README's command leaves them to `.ci/run`. A test is
+slow that takes more than `ALONE` seconds, or, of a function with many tests, more than `ALIKE`; two
+tests of each function stay. Lines that end in `*` stand for all that begin so. These lines stay,
+and so do cases on several devices: one process runs them, and their time is the first test's.
 """
 
 import sys
