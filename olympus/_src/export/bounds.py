@@ -48,10 +48,10 @@ def _guard_scatter(op: IrOperation) -> None:
     axes, count = list(numbers.scattered_dims_to_operand_dims), len(op.results)
     shape = shape_of(op.operands[0])
     # The width of an update along each axis of the operand: 1 where the update lacks the axis.
-    kept = [i for i in range(len(shape))
-            if i not in (*numbers.inserted_window_dims, *numbers.input_batching_dims)]
+    windowed = [i for i in range(len(shape))
+                if i not in (*numbers.inserted_window_dims, *numbers.input_batching_dims)]
     update = shape_of(op.operands[count + 1])
-    width = dict(zip(kept, (update[i] for i in numbers.update_window_dims), strict=True))
+    width = dict(zip(windowed, (update[i] for i in numbers.update_window_dims), strict=True))
     margin = [width.get(i, 1) if i in axes else 0 for i in range(len(shape))]
     last = [shape[i] - margin[i] for i in axes]
     if -1 in (*shape, *margin) or _fit(op.operands[count], numbers.index_vector_dim, last):

@@ -347,12 +347,12 @@ def _exported(traced: Traced, platforms: tuple[str, ...],
     polymorphic = len(platforms) > 1 or context.refined
     module.operation.attributes["olympus.uses_shape_polymorphism"] = attr(str(polymorphic).lower())
     check_custom_calls(module, filter(None, [c.is_custom_call() for c in disabled]))
-    closed, kept = traced.olympuspr, lowered._kept
+    closed, used = traced.olympuspr, lowered._kept
     interface, program = context.interface, lowered._program
     placed = interface.place(lowered._placement)
-    asked = placed.shardings or (None,) * len(kept)
+    asked = placed.shardings or (None,) * len(used)
     ins = [_abstract(s, a) if k else None
-           for s, k, a in zip(asked, kept, closed.in_avals, strict=True)]
+           for s, k, a in zip(asked, used, closed.in_avals, strict=True)]
     demanded = program.out_shardings or [None] * len(closed.out_avals)
     outs = [_abstract(s, a) for s, a in zip(demanded, closed.out_avals, strict=True)]
     return Exported(
@@ -365,7 +365,7 @@ def _exported(traced: Traced, platforms: tuple[str, ...],
         unordered_effects=tuple(e for e in effects if not e.ordered),
         disabled_safety_checks=disabled, mlir_module_serialized=portable(module),
         calling_convention_version=version,
-        module_kept_var_idx=tuple(i for i, k in enumerate(kept) if k),
+        module_kept_var_idx=tuple(i for i, k in enumerate(used) if k),
         uses_global_constants=polymorphic,
         _get_vjp=lambda primal: _vjp(primal, closed, asked, demanded))
 

@@ -625,7 +625,7 @@ class _Converter(Elementwise):
         return self._placed(gathered, op, indices, n, offset, window_axes, rest, shape, free, out)
 
     def _placed(self, gathered: str, op: IrOperation, indices: IrValue, n: Any, offset: list[int],
-                kept: list[int], rest: list[int], shape: list[int], free: list[int], out: list[int]
+                axes: list[int], rest: list[int], shape: list[int], free: list[int], out: list[int]
                 ) -> str:
         """(batch, free, rest) as the result has it: its own order, with axes of size 1."""
         batched = list(n.start_indices_batching_dims)
@@ -634,7 +634,7 @@ class _Converter(Elementwise):
         free_axes = [i for i in range(len(out)) if i not in offset]        # where these go
         place = dict(zip(others, free_axes, strict=True))
         made = [place[i] for i in batched] + [place[i] for i in others if i not in batched]
-        made += [offset[kept.index(i)] for i in rest]
+        made += [offset[axes.index(i)] for i in rest]
         order = sorted(range(len(made)), key=made.__getitem__)
         return self.reshape(self.transpose(gathered, order), out)
 

@@ -92,9 +92,9 @@ class Elementwise:
             return name
         return self.add("Transpose", name, perm=list(order))
 
-    def cast(self, name: str, element: str, given: str = "") -> str:
-        """A value as another element type; itself if it is `given` as that."""
-        return name if element == given else self.add("Cast", name, to=DTYPES[element])
+    def cast(self, name: str, element: str, now: str = "") -> str:
+        """A value as another element type; itself if its type `now` is that."""
+        return name if element == now else self.add("Cast", name, to=DTYPES[element])
 
     def wide(self, x: IrValue) -> str:
         """A value in the type that sums, products and extrema of it are taken in."""

@@ -94,12 +94,12 @@ class Graph:
 
     def prune(self) -> set[str]:
         """Drop nodes and constants that no output needs; all names that the other nodes read."""
-        needed, kept = {x.name for x in self.outputs}, []
+        needed, nodes = {x.name for x in self.outputs}, []
         for node in reversed(self.nodes):
             if not needed.isdisjoint(node.outputs):
-                kept.append(node)
+                nodes.append(node)
                 needed.update(node.inputs, *(graph.prune() for graph in node.graphs()))
-        self.nodes = kept[::-1]
+        self.nodes = nodes[::-1]
         self.constants = {name: x for name, x in self.constants.items() if name in needed}
         return needed
 

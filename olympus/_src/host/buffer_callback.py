@@ -179,8 +179,8 @@ def buffer_callback(callback: Callable[..., None], result_shape_dtypes: PyTree, 
     def call(*args: PyTree, **kwargs: PyTree) -> PyTree:
         try:
             flat, avals, in_tree = flatten("buffer_callback", (args, kwargs))
-            given: Sequence[Aval] = avals
-            aliases = read_aliases("buffer_callback", pairs, given, promised)
+            passed: Sequence[Aval] = avals
+            aliases = read_aliases("buffer_callback", pairs, passed, promised)
             if in_tree not in known:
                 known[in_tree] = FlatBufferCallback(callback, in_tree, out_tree)
             operands = [convert_element_type(x, _UNPACKED[a.dtype]) if a.dtype in _UNPACKED else x

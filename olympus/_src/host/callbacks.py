@@ -214,8 +214,8 @@ def _by_transfers(b: Builder, callback: Callable[..., tuple[np.ndarray, ...]],
 
     def call(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
         outs = callback(*(arrays if avals_in else ()))
-        kept = [x for x, a in zip(outs, avals_out, strict=True) if 0 not in a.shape]
-        return tuple(kept) if whole else (np.zeros((), np.float32),)
+        nonempty = [x for x, a in zip(outs, avals_out, strict=True) if 0 not in a.shape]
+        return tuple(nonempty) if whole else (np.zeros((), np.float32),)
 
     # The function lives as long as the list, which goes with the executable.
     module.host_callbacks.append(lib.HostFunction(call, lib.Transfers(

@@ -179,8 +179,8 @@ def breakpoint(*, backend: str | None = None, filter_frames: bool = True,
 
     # Traced values are operands, and come back as arrays; the others are kept as they are now.
     def stop(values: list[dict[str, object]]) -> None:
-        prompt = Prompt(frames, [{**fixed, **found}
-                                 for fixed, found in zip(others, values, strict=True)], **kwargs)
+        prompt = Prompt(frames, [{**fixed, **dynamic}
+                                 for fixed, dynamic in zip(others, values, strict=True)], **kwargs)
         prompt.cmdloop()
         if prompt.quit:
             raise RuntimeError("debug.breakpoint: quit at the prompt.")

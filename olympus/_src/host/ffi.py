@@ -75,15 +75,15 @@ class FfiCall(Primitive):
     def spread(self, operands: Sequence[tags.Operand], outs: Sequence[Aval], params: Params
                ) -> list[tags.Entries]:
         """Sharded as `result_shape_dtypes` say, and along axes that vmap added as the operands."""
-        added, found = range(params["num_batch_dims"]), []
+        added, entries_of_outs = range(params["num_batch_dims"]), []
         for a in params["result_avals"]:
             entries = list(a.sharding.spec.partitions) if isinstance(a, ShapedArray) else []
             for k in added[:len(entries)]:
-                given = [x.entries[k] for x in operands if k < len(x.shape)
-                         and definitely_equal(x.shape[k], a.shape[k])]
-                entries[k] = entries[k] or next(filter(None, given), None)
-            found.append(tuple(entries))
-        return found
+                axes = [x.entries[k] for x in operands if k < len(x.shape)
+                        and definitely_equal(x.shape[k], a.shape[k])]
+                entries[k] = entries[k] or next(filter(None, axes), None)
+            entries_of_outs.append(tuple(entries))
+        return entries_of_outs
 
     def shown(self, eqn: OlympusprEqn) -> Params:
         """Without default values, and without the types of results, which are the results' own."""
@@ -215,49 +215,49 @@ def _shape(aval: Aval) -> tuple[DimSize, ...]:
 
 def promised_avals(what: str, results: Sequence[object]) -> tuple[Aval, ...]:
     """The types of promised results, with the dtypes that are asked for, x64 or not."""
-    found: list[Aval] = []
+    avals: list[Aval] = []
     for i, x in enumerate(results):
         if x is abstract_token:
-            found.append(abstract_token)
+            avals.append(abstract_token)
             continue
-        given: Any = x
-        if not hasattr(given, "shape") or not hasattr(given, "dtype"):
+        result: Any = x
+        if not hasattr(result, "shape") or not hasattr(result, "dtype"):
             raise ValueError(f"{what}: All elements of result_shape_dtypes must have 'shape' and "
                              f"'dtype' attributes. Got {x!r} at position {i}; pass an olympus."
                              "ShapeDtypeStruct for each result.")
-        dtype = dtypes.as_dtype(given.dtype)
+        dtype = dtypes.as_dtype(result.dtype)
         # Types of arrays and traced values say how they are cut.
         aval = getattr(x, "aval", x) if not isinstance(x, ShapedArray) else x
         if not isinstance(aval, ShapedArray):
             try:
-                shape = tuple(given.shape)
+                shape = tuple(result.shape)
             except TypeError:
-                raise TypeError(f"{what}: result {i} of shape {given.shape!r:.60} given; a tuple "
+                raise TypeError(f"{what}: result {i} of shape {result.shape!r:.60} given; a tuple "
                                 "of ints is required, (3,) for 3 elements.") from None
             aval = make_aval(canonical_shape(shape), dtype,
-                             bool(getattr(given, "weak_type", False)),
-                             getattr(given, "sharding", None))
-        found.append(aval.update(dtype=dtype, vma=frozenset()))     # they vary as the operands do
-    return tuple(found)
+                             bool(getattr(result, "weak_type", False)),
+                             getattr(result, "sharding", None))
+        avals.append(aval.update(dtype=dtype, vma=frozenset()))     # they vary as the operands do
+    return tuple(avals)
 
 
-def alias_pairs(what: str, given: Mapping[int, int] | None) -> Aliases:
+def alias_pairs(what: str, pairs: Mapping[int, int] | None) -> Aliases:
     """`input_output_aliases` as pairs in order; TypeError unless it is a dict of ints."""
-    if given is None:
+    if pairs is None:
         return ()
-    if not isinstance(given, Mapping) or not all(
+    if not isinstance(pairs, Mapping) or not all(
             isinstance(n, (int, np.integer)) and not isinstance(n, bool)
-            for pair in given.items() for n in pair):
-        raise TypeError(f"{what}: input_output_aliases={given!r:.60} given; a dict from places of "
+            for pair in pairs.items() for n in pair):
+        raise TypeError(f"{what}: input_output_aliases={pairs!r:.60} given; a dict from places of "
                         "operands to places of results, both ints, is required: {0: 0}.")
-    return tuple(sorted([(int(i), int(o)) for i, o in given.items()]))
+    return tuple(sorted([(int(i), int(o)) for i, o in pairs.items()]))
 
 
-def read_aliases(what: str, given: Aliases, operands: Sequence[Aval], results: Sequence[Aval]
+def read_aliases(what: str, pairs: Aliases, operands: Sequence[Aval], results: Sequence[Aval]
                  ) -> Aliases:
     """The pairs of `alias_pairs`; ValueError unless types agree, one to one."""
-    found: dict[int, int] = {}
-    for i, o in given:
+    aliases: dict[int, int] = {}
+    for i, o in pairs:
         said = f"{what}: input_output_aliases contains the mapping '{i}:{o}' "
         for kind, place, count in (("input", i, len(operands)), ("output", o, len(results))):
             if not 0 <= place < count:
@@ -270,11 +270,11 @@ def read_aliases(what: str, given: Aliases, operands: Sequence[Aval], results: S
             raise ValueError(f"{said}referring to an input with abstract value {have} and an "
                              f"output with a different abstract value {want}; one shape and dtype "
                              "is required, as they share a buffer.")
-        if o in found.values():
+        if o in aliases.values():
             raise ValueError(f"{said}and another one to output {o}; one input for each output is "
                              "required, as each has one buffer.")
-        found[i] = o
-    return tuple(found.items())
+        aliases[i] = o
+    return tuple(aliases.items())
 
 
 def _orders(what: str, kind: str, layouts: Sequence[LayoutLike] | None, avals: Sequence[Aval],
@@ -285,7 +285,7 @@ def _orders(what: str, kind: str, layouts: Sequence[LayoutLike] | None, avals: S
     if len(layouts) != len(avals):
         raise ValueError(f"{what}: The number of {kind}s ({len(avals)}) must equal the number of "
                          f"{kind} layouts ({len(layouts)}); None stands for one by rows.")
-    found = []
+    orders = []
     for i, (layout, aval) in enumerate(zip(layouts, avals, strict=True)):
         axes = range(len(_shape(aval)))
         said = f"{what}: the layout {layout} of {kind} {i}, {aval}, given; "
@@ -303,8 +303,8 @@ def _orders(what: str, kind: str, layouts: Sequence[LayoutLike] | None, avals: S
         if set(order) != set(axes) or len(order) != len(axes):
             raise ValueError(f"{said}a permutation of its {len(axes)} axes is required, the "
                              f"{'innermost' if from_innermost else 'outermost'} first.")
-        found.append(tuple(map(int, order)))
-    return tuple(found)
+        orders.append(tuple(map(int, order)))
+    return tuple(orders)
 
 
 class _Promised(NamedTuple):
@@ -326,8 +326,8 @@ class _Promise:
 
     __slots__ = ("given", "hash")
 
-    def __init__(self, given: _Promised) -> None:
-        self.given, self.hash = given, hash(given)
+    def __init__(self, promised: _Promised) -> None:
+        self.given, self.hash = promised, hash(promised)
 
     def __hash__(self) -> int:
         return self.hash
@@ -507,13 +507,13 @@ def build_ffi_lowering_function(
     [[2. 0.]
      [0. 2.]]
     """
-    given: dict[str, Any] = dict(lowering_args)
-    version = given.pop("api_version", _NEWEST)
-    side_effect = given.pop("has_side_effect", False)
-    types, more = given.pop("result_types", None), given.pop("extra_attributes", None) or {}
-    aliases = alias_pairs(call_target_name, given.pop("operand_output_aliases", None))
-    if given:
-        raise TypeError(f"build_ffi_lowering_function: arguments {', '.join(given)} given; "
+    options: dict[str, Any] = dict(lowering_args)
+    version = options.pop("api_version", _NEWEST)
+    side_effect = options.pop("has_side_effect", False)
+    types, more = options.pop("result_types", None), options.pop("extra_attributes", None) or {}
+    aliases = alias_pairs(call_target_name, options.pop("operand_output_aliases", None))
+    if options:
+        raise TypeError(f"build_ffi_lowering_function: arguments {', '.join(options)} given; "
                         "has_side_effect, operand_output_aliases, api_version, result_types and "
                         "extra_attributes are there; pass others as extra_attributes.")
     typed = version >= _NEWEST
@@ -529,9 +529,9 @@ def build_ffi_lowering_function(
                              "; pass backend_config, a text.")
         config: IrAttribute | None = None
         if typed:
-            found = dict(backend_config) if isinstance(backend_config, Mapping) else {}
-            found |= {name: value_attr(value) for name, value in attributes.values.items()}
-            config = lib.mlir.ir.DictAttr.get(found, lib.mlir.context())
+            entries = dict(backend_config) if isinstance(backend_config, Mapping) else {}
+            entries |= {name: value_attr(value) for name, value in attributes.values.items()}
+            config = lib.mlir.ir.DictAttr.get(entries, lib.mlir.context())
         elif backend_config is not None:
             config = value_attr(backend_config)
         layouts = None if skip_ffi_layout_processing else (
@@ -597,20 +597,20 @@ def _check_text(what: str, text: str) -> None:
 
 
 def _platform(what: str, platform: str) -> str:
-    found = lib.call_platform(platform) if isinstance(platform, str) else None
-    if found is None:
+    name = lib.call_platform(platform) if isinstance(platform, str) else None
+    if name is None:
         raise ValueError(f"{what}: platform={platform!r} given; 'cpu', 'gpu' ('CUDA'), 'rocm' or "
                          "'tpu' is required.")
-    return found
+    return name
 
 
-def _check_capsules(what: str, given: Mapping[str, object], names: Collection[str], needed: str,
+def _check_capsules(what: str, parts: Mapping[str, object], names: Collection[str], needed: str,
                     right: str) -> None:
     """TypeError unless PyCapsules are given by these names; one is needed.
 
     right: of the memory that they point to, "x" for code: XLA would end the process.
     """
-    for name, capsule in given.items():
+    for name, capsule in parts.items():
         if name not in names:
             raise ValueError(f"{what}: the key {name!r} given; one of {', '.join(names)} is "
                              "required.")
@@ -624,8 +624,8 @@ def _check_capsules(what: str, given: Mapping[str, object], names: Collection[st
                              f"{'function' if right == 'x' else 'memory of this process'}; the "
                              "PyCapsule of a library's own function or object is required; wrap it "
                              "with olympus.ffi.pycapsule.")
-    if needed not in given:
-        raise ValueError(f"{what}: {', '.join(given) or 'nothing'} given; {needed!r} is required; "
+    if needed not in parts:
+        raise ValueError(f"{what}: {', '.join(parts) or 'nothing'} given; {needed!r} is required; "
                          "add it to the dict.")
 
 

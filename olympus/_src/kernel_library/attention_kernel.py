@@ -215,28 +215,28 @@ class _Plan:
 
     def specs(self, x: Inputs) -> Inputs:
         """The specs of the inputs."""
-        given = Inputs(
+        all_specs = Inputs(
             self.of_queries(self.dim), self.of_keys(self.dim, self.group),
             self.of_keys(self.dim_v, self.group), self.of_pairs,
             self.spec((None, self.blocks.q), lambda b, h, i, j: (b, i)),
             self.spec((None, self.blocks.k), lambda b, h, i, j: (b, j)),
             self.spec((None,), lambda b, h, i, j: (h,)))
-        return Inputs(*[s if v is not None else None for s, v in zip(given, x, strict=True)])
+        return Inputs(*[s if v is not None else None for s, v in zip(all_specs, x, strict=True)])
 
     @property
     def mask(self) -> tuple[PyTree, PyTree]:
         """The arrays of a mask that a kernel reads in blocks, and their specs."""
         if self.info is None:
             return (None, None), (None, None)
-        partial_blocks, places = self.info.partial_mask_blocks, self.info.q_sequence
+        partial_blocks, positions = self.info.partial_mask_blocks, self.info.q_sequence
         if partial_blocks is not None:
             partial_blocks = partial_blocks.reshape(-1, *partial_blocks.shape[-2:])
         specs = (
             None if partial_blocks is None else BlockSpec(
                 (None, *partial_blocks.shape[1:]),
                 lambda b, h, i, j, tables: (self._entry(tables, 2, h, i, j), 0, 0)),
-            None if places is None else self.spec((self.blocks.q,), lambda b, h, i, j: (i,)))
-        return (partial_blocks, places), specs
+            None if positions is None else self.spec((self.blocks.q,), lambda b, h, i, j: (i,)))
+        return (partial_blocks, positions), specs
 
     def logits(self, options: Options, tables: Sequence[Reference], x: Inputs, mask: PyTree
                ) -> tuple[Array, ArrayLike]:
@@ -251,14 +251,14 @@ class _Plan:
         seen: list[PyTree] = []
         if x.q_ids is not None:
             seen.append(x.q_ids[...][:, None] == x.kv_ids[...][None, :])
-        blocks, places = mask
+        blocks, positions = mask
         if blocks is not None:
             block = blocks[...].T if self.transposed else blocks[...]
             seen.append(block | (self.kind(tables) == 2))
-        if options.rule is not None and places is not None:
+        if options.rule is not None and positions is not None:
             _, column = self.place(program_id(1), program_id(2), program_id(3), tables)
             columns = broadcasted_iota(np.int32, tuple(self.blocks), 1) + column * self.blocks.k
-            seen.append(options.rule(places[...][:, None], columns))
+            seen.append(options.rule(positions[...][:, None], columns))
         for which in seen:
             raw = where(which, raw, options.mask_value)
         return raw, slope
@@ -402,8 +402,8 @@ def _forward(x: Inputs, masks: Masks, options: Options) -> Sequence[Array]:
 
 @partial(custom_vjp, nondiff_argnums=(2,))
 def _attention(x: Inputs, masks: Masks, options: Options) -> PyTree:
-    found = _forward(x, masks, options)
-    return found if options.residuals else found[0]
+    results = _forward(x, masks, options)
+    return results if options.residuals else results[0]
 
 
 def _attention_fwd(x: Inputs, masks: Masks, options: Options) -> PyTree:
@@ -413,8 +413,8 @@ def _attention_fwd(x: Inputs, masks: Masks, options: Options) -> PyTree:
     if options.for_keys is None:
         raise NotImplementedError("attention: no block sizes for the kernels of cotangents given; "
                                   "set all of them in BlockSizes.")
-    kept = _forward(x, masks, options)[:2]
-    out, lse = kept if options.named is None else options.named(kept)
+    named_outs = _forward(x, masks, options)[:2]
+    out, lse = named_outs if options.named is None else options.named(named_outs)
     return out, (x, masks, out, lse)
 
 

@@ -101,7 +101,7 @@ def _classified(masks: list[Mask], blocks: _Blocks, block_shape: tuple[int, int]
     """(block_mask, number of the partial block) int[masks, rows, columns], the partial blocks."""
     kinds = np.zeros((len(masks), blocks.rows, blocks.columns), np.int32)
     numbers = np.zeros_like(kinds)
-    found: dict[tuple[tuple[int, ...], bytes], int] = {}
+    numbers_of: dict[tuple[tuple[int, ...], bytes], int] = {}
     partial: list[BoolArray] = []
     high, wide = block_shape
     for at in np.ndindex(kinds.shape):
@@ -111,7 +111,7 @@ def _classified(masks: list[Mask], blocks: _Blocks, block_shape: tuple[int, int]
             continue
         kinds[at] = 2 if block.all() else 1
         if kinds[at] == 1:
-            numbers[at] = found.setdefault((block.shape, block.tobytes()), len(partial))
+            numbers[at] = numbers_of.setdefault((block.shape, block.tobytes()), len(partial))
             if numbers[at] == len(partial):
                 partial.append(block)
     return kinds, numbers, partial
@@ -186,7 +186,7 @@ def _process_mask(mask: MultiHeadMask, block_shape: tuple[int, int], is_dkv: boo
     kinds, numbers, partial = _classified(masks, blocks, block_shape)
     kinds, numbers = kinds[of_head], numbers[of_head]
 
-    places = np.broadcast_to(
+    columns = np.broadcast_to(
         (np.arange(blocks.rows) % blocks.shard_rows)[:, None] if is_dkv
         else np.arange(blocks.columns), kinds.shape)
     data_next, mask_next = np.zeros(kinds.shape, np.int32), np.zeros(kinds.shape, np.int32)
@@ -196,7 +196,7 @@ def _process_mask(mask: MultiHeadMask, block_shape: tuple[int, int], is_dkv: boo
         for r in range(0, blocks.rows, blocks.shard_rows):
             part = np.s_[h:h + heads, r:r + blocks.shard_rows]
             kind = kinds[part].transpose(order)
-            for out, values, present in ((data_next, places, kind != 0),
+            for out, values, present in ((data_next, columns, kind != 0),
                                          (mask_next, numbers, kind == 1)):
                 out[part] = _next(values[part].transpose(order), present).transpose(back)
 

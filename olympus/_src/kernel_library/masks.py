@@ -407,14 +407,14 @@ def _two_slices(mask: Mask, index: Index) -> tuple[slice, slice]:
     slices = [part for part in parts if isinstance(part, slice)]
     if len(parts) != 2 or len(slices) != 2:
         raise NotImplementedError(f"{name}: Unsupported slice: {index}; two slices are required.")
-    found: list[slice] = []
+    checked: list[slice] = []
     for part, size in zip(slices, mask.shape, strict=True):
         start, stop = part.start or 0, size if part.stop is None else part.stop
         if part.step not in (None, 1) or start < 0 or less(size, stop):
             raise ValueError(f"{name}: Unsupported slice: {part} of an axis of {size} given; "
                              "slices of step 1 in bounds are required.")
-        found.append(slice(start, stop))
-    return found[0], found[1]
+        checked.append(slice(start, stop))
+    return checked[0], checked[1]
 
 
 complete_docstrings(globals(), {

@@ -58,16 +58,16 @@ class Shared:
         """The block at a place of the output's memory, as `first` has it: the last one if that is
         there."""
         memory = _repadded(memory, self.writes, self.reads)
-        found = self.reads.block.read(memory, *ops)
+        block = self.reads.block.read(memory, *ops)
         if not self.stays:
-            return [found]
+            return [block]
         here = list(map(as_array, ops))
         same = as_array(literal(True, np.dtype(bool)))
         for x, y in zip(here, last[1:], strict=True):
             equal = eq(x, y)
             same = bitwise_and(same, reduce_and(equal, tuple(range(typeof(equal).ndim))))
-        wide = broadcast_in_dim(same, typeof(found).shape, ())
-        return [select_n(wide, found, last[0]), *here]
+        wide = broadcast_in_dim(same, typeof(block).shape, ())
+        return [select_n(wide, block, last[0]), *here]
 
     def written(self, x: Array) -> Array:
         """The output's memory, where the kernel has written the input's."""
@@ -85,9 +85,9 @@ def shared(aliases: Mapping[int, int], scalars: int, mappings: Sequence[BlockMap
 
     `mappings`: of inputs, then outputs. A whole array that is read as one block is read once.
     """
-    found = [Shared(i, scalars + inputs + o, mappings[i - scalars], mappings[inputs + o])
+    pairs = [Shared(i, scalars + inputs + o, mappings[i - scalars], mappings[inputs + o])
              for i, o in aliases.items() if i >= scalars]
-    return [x for x in found if x.stays or is_array(x.reads)]
+    return [x for x in pairs if x.stays or is_array(x.reads)]
 
 
 def is_array(m: BlockMapping) -> bool:

@@ -63,9 +63,9 @@ def loop(lower: Integer, upper: Integer, *, init_carry: PyTree = None, step: Int
     >>> print(ref[...])
     [1. 0. 1. 0.]
     """
-    for what, given in (("lower", lower), ("upper", upper), ("step", step)):
-        if not _is_count(given):
-            raise TypeError(f"loop: {what} {clipped(given)} given; an int, or a traced one, is "
+    for what, count in (("lower", lower), ("upper", upper), ("step", step)):
+        if not _is_count(count):
+            raise TypeError(f"loop: {what} {clipped(count)} given; an int, or a traced one, is "
                             "required.")
 
     def decorate(body: Callable[..., PyTree]) -> PyTree:

@@ -102,14 +102,14 @@ def _entry(name: str, axis: int, part: int) -> PyTree:
     if not _here.grids:
         raise ValueError(f"{name}: called outside of a kernel; there is a grid only while "
                          "pallas_call runs a kernel; call it in the kernel.")
-    found = _here.grids[-1][part]
+    axes = _here.grids[-1][part]
     if isinstance(axis, bool) or not hasattr(axis, "__index__"):
         raise ValueError(f"{name}: `axis` must be an int: {axis!r} given; name one axis of the "
                          "grid.")
-    if not 0 <= axis < len(found):
+    if not 0 <= axis < len(axes):
         raise ValueError(f"{name}: axis {axis} given. Axis {axis} is out of bounds for grid "
                          f"{tuple(_here.grids[-1][1])}; give an axis, counted from 0.")
-    return found[axis]
+    return axes[axis]
 
 
 @api_boundary

@@ -138,10 +138,10 @@ def load(ref: Reference, idx: object = None, *, mask: ArrayLike | None = None,
     [ 3 -1]
     """
     part = part_of("load", ref, idx)
-    found = get_p.bind(part.ref, *part.ops, view=part.view)
+    content = get_p.bind(part.ref, *part.ops, view=part.view)
     if mask is None or other is None:
-        return found
-    return where(_mask("load", mask, part), found, asarray(other).astype(found.dtype))
+        return content
+    return where(_mask("load", mask, part), content, asarray(other).astype(content.dtype))
 
 
 @api_boundary

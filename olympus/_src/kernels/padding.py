@@ -57,8 +57,8 @@ def _repeated(x: Array, axis: int, place: int, count: int) -> list[Array]:
         return []
     shape = list(typeof(x).shape)
     shape[axis] = count
-    found = slice_in_dim(x, place, place + 1, axis=axis)
-    return [broadcast_in_dim(found, shape, range(len(shape)))]
+    line = slice_in_dim(x, place, place + 1, axis=axis)
+    return [broadcast_in_dim(line, shape, range(len(shape)))]
 
 
 @derived

@@ -30,13 +30,13 @@ def place_of(spec: BlockSpec, ref: Reference, ids: Sequence[Array]) -> tuple[PyT
     if len(sizes) != len(ref.shape):
         raise ValueError(f"emit_pipeline: the block shape {tuple(sizes)} given for a reference of "
                          f"shape {ref.shape}; one entry for each axis is required.")
-    found = [0] * len(sizes) if spec.index_map is None else spec.index_map(*ids)
-    found = found if isinstance(found, (tuple, list)) else (found,)
-    if len(found) != len(sizes):
-        raise ValueError(f"emit_pipeline: an index map returned {len(found)} values for the block "
+    place = [0] * len(sizes) if spec.index_map is None else spec.index_map(*ids)
+    place = place if isinstance(place, (tuple, list)) else (place,)
+    if len(place) != len(sizes):
+        raise ValueError(f"emit_pipeline: an index map returned {len(place)} values for the block "
                          f"shape {tuple(sizes)}; one for each axis is required.")
     index: list[Any] = []
-    for x, d in zip(found, sizes, strict=True):
+    for x, d in zip(place, sizes, strict=True):
         if isinstance(x, Slice) or d is None or isinstance(d, Squeezed):
             index.append(x)
         elif isinstance(d, Element) and tuple(d.padding) == (0, 0):

@@ -127,13 +127,13 @@ def _counts(n: Size) -> bool:
 
 
 def _of_axes(ids: Sequence[Array], size: Sequence[Size]) -> list[Array]:
-    given = iter(ids)
-    return [next(given) if _counts(n) else literal(0, INT32) for n in size]
+    rest = iter(ids)
+    return [next(rest) if _counts(n) else literal(0, INT32) for n in size]
 
 
 def _next(ids: Sequence[Array], size: Sequence[Size]) -> list[Array]:
     sizes = [as_index(n) for n in size if _counts(n)]
-    found, one = [], literal(1, INT32)
+    following, one = [], literal(1, INT32)
     more: Any = one     # 1 where the axis behind begins again
     for k in reversed(range(len(sizes))):
         bumped = add(ids[k], more)
@@ -141,8 +141,8 @@ def _next(ids: Sequence[Array], size: Sequence[Size]) -> list[Array]:
             full = eq(bumped, sizes[k])
             bumped = select(full, as_array(literal(0, INT32)), bumped)
             more = convert_element_type(full, INT32)
-        found.append(bumped)
-    return found[::-1]
+        following.append(bumped)
+    return following[::-1]
 
 
 def as_index(n: Size) -> Array:

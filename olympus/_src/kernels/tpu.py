@@ -175,9 +175,9 @@ class InterpretParams:
                 raise ValueError(f"InterpretParams: {name}={getattr(self, name)!r} given; one of "
                                  f"{', '.join(map(repr, choices))} is required.")
         for name in "num_cores_or_threads", "vector_clock_size":
-            given = getattr(self, name)
-            if given is not None and given < 1:
-                raise ValueError(f"InterpretParams: {name}={given} given; at least 1 is required.")
+            count = getattr(self, name)
+            if count is not None and count < 1:
+                raise ValueError(f"InterpretParams: {name}={count} given; at least 1 is required.")
         for name in "detect_races", "skip_floating_point_ops":
             if getattr(self, name):
                 more = (" jit(checks={'user'}) finds waits that nothing ends, and copies that "

@@ -180,17 +180,17 @@ def _sizes(sizes: MeshSizes, where: _Devices) -> dict[str, int]:
     if not sizes:
         return {}
     count = len(where.devices)
-    found = _factored(sizes, count)
-    if len(found) == 1:
-        return found[0]
-    if found:
+    fits = _factored(sizes, count)
+    if len(fits) == 1:
+        return fits[0]
+    if fits:
         raise ValueError(
             f"plan: the mesh {_partly(sizes)} given for the {count} devices of {where.name}: "
-            f"{len(found)} fit: {_some(found)}; give sizes, or search=True (--search), which tries "
+            f"{len(fits)} fit: {_some(fits)}; give sizes, or search=True (--search), which tries "
             "them all.")
-    given = prod(n or 1 for n in sizes.values())
+    asked = prod(n or 1 for n in sizes.values())
     raise ValueError(
-        f"plan: the mesh {_partly(sizes)} of {given} devices given, and {where.name} has "
+        f"plan: the mesh {_partly(sizes)} of {asked} devices given, and {where.name} has "
         f"{count}; as many are required: {_some(_factored(dict.fromkeys(sizes), count))}.")
 
 
@@ -256,17 +256,17 @@ class _Run(NamedTuple):
         """The plan of a program that the compiler refuses: as it would be on a roomier chip."""
         said = error.partition("RESOURCE_EXHAUSTED: ")[2].partition("); ")[0]
         notes = [f"the compiler says: {said or error}"]
-        found = _roomier(self.where)
-        if found is not None:
-            larger = self._replace(where=found)
+        roomier = _roomier(self.where)
+        if roomier is not None:
+            larger = self._replace(where=roomier)
             try:
-                again = larger.lowered(found.devices, sizes, label)
-                with self.progress(f"compiling for {found.name}, to see what is large{label}"):
+                again = larger.lowered(roomier.devices, sizes, label)
+                with self.progress(f"compiling for {roomier.name}, to see what is large{label}"):
                     compiled = again.compile(self.options)
             except lib.XlaRuntimeError:
                 pass
             else:
-                notes.append(f"figures describe {found.name}, for which the program compiles.")
+                notes.append(f"figures describe {roomier.name}, for which the program compiles.")
                 return _report(self.where, sizes, again, compiled, time.perf_counter() - start,
                                notes)
         return _refused(self.where, sizes, lowered, time.perf_counter() - start, notes)
@@ -409,8 +409,8 @@ class _OtherCosts(Costs):
 
 
 def _place(at: source.Source) -> hlo.Place:
-    found = source.location(at)
-    return found.file, found.line, found.function
+    location = source.location(at)
+    return location.file, location.line, location.function
 
 
 def _lengths(program: Olympuspr, seen: set[int]) -> Iterator[tuple[tuple[str, int], int]]:
@@ -437,18 +437,18 @@ def _exchanges(collectives: Sequence[hlo.Collective], sizes: Mapping[str, int], 
         crossed: dict[str, None] = {}
         for members in (c.groups or [group])[:_GROUPS]:
             at = np.unravel_index(np.array(members) % count, shape)
-            crossed |= {name: None for name, places in zip(sizes, at, strict=False)
-                        if len({*places.tolist()}) > 1}
+            crossed |= {name: None for name, coordinates in zip(sizes, at, strict=False)
+                        if len({*coordinates.tolist()}) > 1}
         axes = ", ".join(name for name in sizes if name in crossed)
         link = _link(where, group)
         sent = c.data * _SENT.get(c.kind, lambda n: 1.0)(len(group))
         rows.setdefault((c.kind, axes or "no axis", link), []).append(
             (c.times, sent * c.times, line_of(c.place)))
-    found = [Exchange(kind=kind, axes=axes, link=link, count=sum(r[0] for r in parts),
-                      bytes=sum(r[1] for r in parts), line=max(parts, key=lambda r: r[1])[2])
-             for (kind, axes, link), parts in rows.items()]
-    found.sort(key=lambda e: -e.bytes)
-    return found[:_ROWS], any(e.link == "network" for e in found)
+    exchanges = [Exchange(kind=kind, axes=axes, link=link, count=sum(r[0] for r in parts),
+                          bytes=sum(r[1] for r in parts), line=max(parts, key=lambda r: r[1])[2])
+                 for (kind, axes, link), parts in rows.items()]
+    exchanges.sort(key=lambda e: -e.bytes)
+    return exchanges[:_ROWS], any(e.link == "network" for e in exchanges)
 
 
 def _link(where: _Devices, group: Sequence[int]) -> str:
@@ -501,10 +501,10 @@ def _shards(lowered: Lowered, shardings: Mapping[str, Sharding | None] | None = 
             ) -> Iterator[tuple[str, Aval, int]]:
     """The name and type of each argument that is read, and the bytes of its numbers on a device."""
     program = lowered._program
-    given = shardings or dict(zip(program.arg_names, lowered._placement.shardings or (),
-                                  strict=False))
+    by_name = shardings or dict(zip(program.arg_names, lowered._placement.shardings or (),
+                                    strict=False))
     for name, aval in zip(program.arg_names, program.closed.in_avals, strict=True):
-        sharding = given.get(name)
+        sharding = by_name.get(name)
         if sharding is None and shardings is not None:
             continue        # which the program does not read
         yield name, aval, _bytes(aval, sharding)
@@ -522,14 +522,14 @@ def _donatable(lowered: Lowered, compiled: Compiled) -> int:
     outs: dict[tuple[object, object], list[int]] = {}
     for aval, sharding in zip(executable.out_avals, executable.out_shardings, strict=False):
         outs.setdefault((tuple(aval.shape), aval.dtype), []).append(_bytes(aval, sharding))
-    found = 0
+    total = 0
     for want in (True, False):      # donated arguments take theirs first
         for aval, donated in zip(program.closed.in_avals, program.donated, strict=True):
             left = outs.get((tuple(aval.shape), aval.dtype))
             if donated is want and left:
                 size = left.pop()
-                found += 0 if want else size
-    return found
+                total += 0 if want else size
+    return total
 
 
 def _thinned(points: Sequence[tuple[int, hlo.Place | None]]) -> list[tuple[int, str]]:

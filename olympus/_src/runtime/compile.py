@@ -258,8 +258,8 @@ class Executable:
                              for a, s in zip(stored, self.out_shardings, strict=True)]
         self.layouts: dict[int, str | None] = {}    # of arguments, if any is not by rows
         if any(placement.layouts):
-            self.layouts = {i: demanded_layout(Layout.from_pjrt_layout(found))
-                            for i, found in zip(taken, lib.layouts(xla)[0], strict=True)}
+            self.layouts = {i: demanded_layout(Layout.from_pjrt_layout(layout))
+                            for i, layout in zip(taken, lib.layouts(xla)[0], strict=True)}
         # None for results that are not read.
         self.in_shardings: list[Sharding | None] = [None] * len(self.kept)
         for i, s in zip(taken, ins):
@@ -286,19 +286,19 @@ class Executable:
                 "run; lower it for those of olympus.devices().")
         if self.common:
             self.common = not check_same_program(self.name, self.loaded.key, self.devices)
-        kept = [self._placed(i, args[i], s) for i, s in enumerate(self.in_shardings)
+        used = [self._placed(i, args[i], s) for i, s in enumerate(self.in_shardings)
                 if s is not None]
         if self.layouts:
-            kept = [relaid(x, layout) for x, layout in zip(kept, self.layouts.values(),
+            used = [relaid(x, layout) for x, layout in zip(used, self.layouts.values(),
                                                            strict=True)]
-        if self.exclusive and lib.may_share([kept[i] for i in self.exclusive]):
-            self._check_given_once(kept, self.donated, self.exclusive)
+        if self.exclusive and lib.may_share([used[i] for i in self.exclusive]):
+            self._check_given_once(used, self.donated, self.exclusive)
         try:
             if self.effects or self.hosts or self.untried:
                 ordered = any(e.ordered for e in self.effects)
                 if ordered:     # programs may overlap on a device, ordered effects must not
                     wait_for_ordered()
-                outs, token = lib.execute_with_tokens(self.xla, kept, self.handlers)
+                outs, token = lib.execute_with_tokens(self.xla, used, self.handlers)
                 if self.effects:
                     add_pending(token, ordered)
                 # A program is over when its results are there; to wait in another thread for one
@@ -309,25 +309,25 @@ class Executable:
                     lib.wait_for([token])
                     self.untried = ()
                 return outs
-            return lib.execute(self.xla, kept, self.handlers)
+            return lib.execute(self.xla, used, self.handlers)
         except lib.XlaRuntimeError as error:
             if "onate" in str(error):
-                self.check_given_once(kept)
+                self.check_given_once(used)
             raise user_error(error, self.name, self.untried) from None
 
-    def check_given_once(self, kept: Sequence[Array]) -> None:
+    def check_given_once(self, used: Sequence[Array]) -> None:
         """RuntimeError if a donated argument, of those read, is given as another one, too."""
-        self._check_given_once(kept, self.interface.donated, range(len(kept)))
+        self._check_given_once(used, self.interface.donated, range(len(used)))
 
-    def _check_given_once(self, kept: Sequence[Array], donated: Sequence[int],
+    def _check_given_once(self, used: Sequence[Array], donated: Sequence[int],
                           exclusive: Sequence[int]) -> None:
         """RuntimeError for a donated argument whose memory another argument has too."""
         owners: dict[int, int] = {}
         for i in exclusive:
-            for address in lib.addresses(kept[i]):
+            for address in lib.addresses(used[i]):
                 j = owners.setdefault(address, i)
                 if j != i and (i in donated or j in donated):
-                    same = "are the same array" if kept[i] is kept[j] else "share their memory"
+                    same = "are the same array" if used[i] is used[j] else "share their memory"
                     raise RuntimeError(
                         f"jit: arguments {self.arg_names[j]} and {self.arg_names[i]} of "
                         f"{self.name} {same}, and donated: Attempt to use a buffer that was "
@@ -412,12 +412,12 @@ def _exclusive(donated: Sequence[int], ins: Sequence[_Part], outs: Sequence[_Par
     """
     sizes = {dtype.itemsize * prod(shape) for dtype, shape in outs}
     donated = [i for i in donated if ins[i][0].itemsize * prod(ins[i][1]) in sizes]
-    found, wanted = Counter(ins), {ins[i] for i in donated}
-    return donated, [i for i, part in enumerate(ins) if part in wanted and found[part] > 1]
+    counts, wanted = Counter(ins), {ins[i] for i in donated}
+    return donated, [i for i, part in enumerate(ins) if part in wanted and counts[part] > 1]
 
 
 def _shardings(xla: LoadedExecutable, devices: tuple[Device, ...],
-               given: Sequence[NamedSharding | None], ins: Sequence[Aval],
+               asked: Sequence[NamedSharding | None], ins: Sequence[Aval],
                outs: Sequence[ShapedArray], meshes: Sequence[Mesh], memories: Sequence[str | None]
                ) -> tuple[list[Sharding], list[Sharding]]:
     """Where a program takes the arguments that it reads and leaves its results."""
@@ -425,53 +425,53 @@ def _shardings(xla: LoadedExecutable, devices: tuple[Device, ...],
         # Code for many devices means the same on one: results are spread like an argument.
         here = lib.single_device_sharding(devices[0])
         other = NamedSharding(meshes[0], PartitionSpec()) if meshes else here
-        like = {physical_aval(a).ndim: s for s, a in zip(given[::-1], ins[::-1], strict=True)
+        like = {physical_aval(a).ndim: s for s, a in zip(asked[::-1], ins[::-1], strict=True)
                 if s is not None and demanded_memory(s) is None}
-        found = [like.get(a.ndim, other) for a in outs]
+        chosen = [like.get(a.ndim, other) for a in outs]
         return [s or lib.single_device_sharding(devices[0], memory_kind(a))
-                for s, a in zip(given, ins)], [
-            s if kind is None else s.with_memory_kind(kind) for s, kind in zip(found, memories)]
+                for s, a in zip(asked, ins)], [
+            s if kind is None else s.with_memory_kind(kind) for s, kind in zip(chosen, memories)]
     parameters, results = lib.shardings(xla)
     # A result that is cut like an argument has the argument's sharding.
     by_tiling: dict[Any, NamedSharding] = {}
-    for s, t, a in zip(given, parameters, ins):
+    for s, t, a in zip(asked, parameters, ins):
         if s is not None and demanded_memory(s) is None and device_tuple(s) == devices:
             by_tiling.setdefault((physical_aval(a).ndim, t), s)
     return ([s or named(meshes, devices, t, physical_aval(a).ndim, memory_kind(a))
-             for s, t, a in zip(given, parameters, ins)],
+             for s, t, a in zip(asked, parameters, ins)],
             [named(meshes, devices, t, a.ndim, kind) if (a.ndim, t) not in by_tiling else
              by_tiling[a.ndim, t] if kind is None else by_tiling[a.ndim, t].with_memory_kind(kind)
              # No results are one empty tuple, of some sharding.
              for t, a, kind in zip(results[:len(outs)], outs, memories, strict=True)])
 
 
-def _as_typed(aval: Aval, found: Sharding, kind: str | None, meshes: Sequence[Mesh]) -> Sharding:
+def _as_typed(aval: Aval, chosen: Sharding, kind: str | None, meshes: Sequence[Mesh]) -> Sharding:
     """Where a result is: as its type says, where that says all, and over a mesh of its axis types.
     """
     if not (isinstance(aval, ShapedArray) and aval.sharded):
-        return found
+        return chosen
     abstract = aval.sharding.mesh
     if abstract.are_all_axes_explicit:      # the one that was compiled for
         mesh = next(m for m in meshes if m.shape_tuple == abstract.shape_tuple)
         return NamedSharding(mesh.of_types(abstract.axis_types), aval.sharding.spec,
                              memory_kind=kind)
-    if type(found) is not NamedSharding or found.mesh.shape_tuple != abstract.shape_tuple:
-        return found
+    if type(chosen) is not NamedSharding or chosen.mesh.shape_tuple != abstract.shape_tuple:
+        return chosen
     told = aval.sharding.spec
-    entries = found.spec if not abstract.explicit_axes else [   # of keys, one axis more is found
+    entries = chosen.spec if not abstract.explicit_axes else [   # of keys, one axis more is found
         _named_as_told(*pair, abstract.auto_axes) for pair in itertools.zip_longest(
-            told, found.spec)]
-    while len(entries) > len(found.spec) and entries[-1] is None:
+            told, chosen.spec)]
+    while len(entries) > len(chosen.spec) and entries[-1] is None:
         entries = entries[:-1]
-    return found.update(mesh=found.mesh.of_types(abstract.axis_types), spec=PartitionSpec(
+    return chosen.update(mesh=chosen.mesh.of_types(abstract.axis_types), spec=PartitionSpec(
         *entries, unreduced=told.unreduced, reduced=told.reduced))
 
 
-def _named_as_told(told: object, found: object, auto: Sequence[object]) -> object:
+def _named_as_told(told: object, chosen: object, auto: Sequence[object]) -> object:
     """How an axis is cut: along the explicit axes of a mesh that its type names, and the Auto ones
     that XLA chose. What XLA chose does not show axes of one device.
     """
-    names, at = [n for n in axes_of(found) if n in auto or n in axes_of(told)], 0
+    names, at = [n for n in axes_of(chosen) if n in auto or n in axes_of(told)], 0
     for name in axes_of(told):
         if name not in names:
             names.insert(at, name)
@@ -485,9 +485,9 @@ _COLLECTIVE = (r" (all-reduce|all-gather|all-to-all|reduce-scatter|collective-pe
 
 def _check_silent(name: str, xla: LoadedExecutable) -> None:
     """ValueError if the devices of a compiled program communicate."""
-    found = sorted({match[1] for match in re.finditer(_COLLECTIVE, lib.hlo_text(xla) or "")})
-    if found:
-        raise ValueError(f"{name}: the compiled program has {', '.join(found)}, and the option "
+    names = sorted({match[1] for match in re.finditer(_COLLECTIVE, lib.hlo_text(xla) or "")})
+    if names:
+        raise ValueError(f"{name}: the compiled program has {', '.join(names)}, and the option "
                          "olympus_no_collectives is set; a program without communication is "
                          "required; reshard its operands, or compile it outside.")
 
@@ -504,9 +504,9 @@ def user_error(error: Exception, what: str, calls: Sequence[ForeignCall] = ()) -
 
     It has the error's class: C++ raises no other for calls that it runs by itself.
     """
-    found = lib.raised_by_host(error)
-    if found is not error:
-        return found
+    raised = lib.raised_by_host(error)
+    if raised is not error:
+        return raised
     text = str(error)
     if calls or " FFI " in text or "ide-effect HLO" in text:
         said = foreign.explained(error, calls)
@@ -862,14 +862,14 @@ def compile_program(closed: ClosedOlympuspr, name: str, placement: Placement,
 
 def relaid(x: Array, layout: str | None) -> Array:
     """An array that lies in memory as XLA's notation says, None for by rows; itself if it does."""
-    found = layout_of(x)
-    if found == layout:
+    layout_now = layout_of(x)
+    if layout_now == layout:
         return x
     sharding = x._sharding
     if type(sharding) is not lib.SingleDeviceSharding:
         return lib.make_array(x.aval, sharding, [
             relaid(shard.data, layout) for shard in x.addressable_shards])
-    executable = _copier(x.aval, sharding._device, found, layout)
+    executable = _copier(x.aval, sharding._device, layout_now, layout)
     return lib.rewrap(executable([x])[0], x.aval, sharding)
 
 
@@ -885,14 +885,14 @@ def _copier(aval: ShapedArray, device: Device, layout: str | None, wanted: str |
 
 def _of_process() -> CompilerOptions:
     """The compiler options that hold for every program, beneath its own."""
-    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     if config.disable_most_optimizations.value:
-        found |= {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+        options |= {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
     for name, option in (("optimization_level", config.optimization_level),
                          ("memory_fitting_level", config.memory_fitting_level)):
         if option.value != option.default:
-            found[name] = config.CompilerEffortLevel[getattr(option.value, "name", option.value)]
-    return found
+            options[name] = config.CompilerEffortLevel[getattr(option.value, "name", option.value)]
+    return options
 
 
 def _settings(options: CompilerOptions | None, **more: bool) -> tuple[tuple[str, str], ...]:

@@ -139,8 +139,8 @@ def argument_array(x: Any) -> Array:
         return x
     if kind in SCALAR_TYPES:
         return array_from_numpy(np.asarray(x, aval.dtype), aval.weak_type)
-    if kind is not np.ndarray and (given := array_method(x)) is not None:
-        return argument_array(given())
+    if kind is not np.ndarray and (as_array_method := array_method(x)) is not None:
+        return argument_array(as_array_method())
     return array_from_numpy(np.asarray(x))
 
 

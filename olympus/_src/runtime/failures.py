@@ -132,9 +132,9 @@ def error_checking_behavior(*, all: Behavior = None, nan: Behavior = None,
     ...     y = onp.sqrt(onp.array(-1.))
     >>> raise_if_error()
     """
-    given = {"nan": nan, "divide": divide, "oob": oob}
+    behaviors = {"nan": nan, "divide": divide, "oob": oob}
     with contextlib.ExitStack() as stack:
-        for category, own in given.items():
+        for category, own in behaviors.items():
             behavior = all if own is None else own
             if behavior is not None:
                 stack.enter_context(_OPTIONS[category](behavior))

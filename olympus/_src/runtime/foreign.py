@@ -98,22 +98,22 @@ Explain = Callable[[str, Sequence[ForeignCall]], Iterator[str]]
 
 
 def _counts(text: str, calls: Sequence[ForeignCall]) -> Iterator[str]:
-    for kind, least, wanted, given, names in _BAD_COUNT.findall(text):
+    for kind, least, wanted, count, names in _BAD_COUNT.findall(text):
         what = "operands" if kind == "arguments" else kind
-        who = [c for c in calls if len(getattr(c, what)) == int(given)]
-        yield (f"{_who(who)}takes {least}{wanted} {what}; {given} given"
+        who = [c for c in calls if len(getattr(c, what)) == int(count)]
+        yield (f"{_who(who)}takes {least}{wanted} {what}; {count} given"
                f"{names and f' ({names})'}; pass {wanted}.")
 
 
 def _bad_names(text: str, calls: Sequence[ForeignCall]) -> Iterator[str]:
-    for given, wanted in _BAD_NAME.findall(text):
-        who = [c for c in calls if given in dict(c.attributes)]
-        yield f"{_who(who)}takes no attribute {given!r}, but one called {wanted!r}; rename it."
+    for wrong, wanted in _BAD_NAME.findall(text):
+        who = [c for c in calls if wrong in dict(c.attributes)]
+        yield f"{_who(who)}takes no attribute {wrong!r}, but one called {wanted!r}; rename it."
 
 
 def _bad_types(text: str, calls: Sequence[ForeignCall]) -> Iterator[str]:
-    for kind, wanted, given in _BAD_TYPE.findall(text):
-        want, have = _DTYPES.get(wanted, wanted), _DTYPES.get(given, given)
+    for kind, wanted, got in _BAD_TYPE.findall(text):
+        want, have = _DTYPES.get(wanted, wanted), _DTYPES.get(got, got)
         if kind == "buffer d":
             yield from _candidate_lines(
                 [(c, f"{what} {i}, {aval},") for c, what, i, aval in _arrays(calls)
@@ -123,15 +123,15 @@ def _bad_types(text: str, calls: Sequence[ForeignCall]) -> Iterator[str]:
             kinds = {"scalar data ": have, "array data ": f"array of {have}"}.get(kind)
             yield from _candidate_lines(
                 [(c, f"attribute {name}, {value},") for c in calls for name, value in c.attributes
-                 if (value == kinds if kinds else value.startswith(_STARTS[given]))],
+                 if (value == kinds if kinds else value.startswith(_STARTS[got]))],
                 f"{_WANTED[kind].format(want)}.")
 
 
 def _ranks(text: str, calls: Sequence[ForeignCall]) -> Iterator[str]:
-    for wanted, given in _BAD_RANK.findall(text):
+    for wanted, got in _BAD_RANK.findall(text):
         yield from _candidate_lines(
             [(c, f"{what} {i}, {aval},") for c, what, i, aval in _arrays(calls)
-             if _rank(aval) == int(given)], f"{wanted} axes are required; reshape it.")
+             if _rank(aval) == int(got)], f"{wanted} axes are required; reshape it.")
 
 
 def _arrays(calls: Sequence[ForeignCall]) -> Iterator[tuple[ForeignCall, str, int, str]]:

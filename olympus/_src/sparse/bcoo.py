@@ -62,10 +62,10 @@ def concrete_count(what: str, count: ArrayLike) -> int:
             f"{what}: nse, the number of stored elements, must be specified when using the "
             f"function within jit, vmap, and other transformations, where it is {count}; a "
             "concrete value is required; give nse=, an int.")
-    found = as_int(f"{what}: nse", count)
-    if found < 0:
-        raise ValueError(f"{what}: nse={found} given; 0 or more stored elements are required.")
-    return found
+    nse = as_int(f"{what}: nse", count)
+    if nse < 0:
+        raise ValueError(f"{what}: nse={nse} given; 0 or more stored elements are required.")
+    return nse
 
 
 @register_pytree_node_class
@@ -416,11 +416,11 @@ def bcoo_dot_general(lhs: BCOO | ArrayLike, rhs: BCOO | ArrayLike, *,
     if not isinstance(rhs, BCOO):
         return dot_general(lhs, rhs, numbers, preferred_element_type=dtype)
     (lc, rc), (lb, rb) = numbers
-    found = bcoo_dot_general_p.bind(
+    product = bcoo_dot_general_p.bind(
         *rhs._bufs, asarray(lhs), dimension_numbers=((rc, lc), (rb, lb)),
         preferred_element_type=dtype, lhs_spinfo=rhs._info)
     n, left = len(lb), rhs.ndim - len(rc)
-    return transpose(found, (*range(n), *range(left, found.ndim), *range(n, left)))
+    return transpose(product, (*range(n), *range(left, product.ndim), *range(n, left)))
 
 
 def bcoo_dot_general_sampled(A: ArrayLike, B: ArrayLike, indices: ArrayLike, *,
@@ -469,8 +469,8 @@ def eye_bcoo(N: int, M: int, k: int, dtype: DTypeLike | None = None,
     if n_batch or n_dense:
         return bcoo_fromdense(eye(N, M, k, dtype=dtype), n_batch=n_batch, n_dense=n_dense,
                               index_dtype=index_dtype)
-    places = arange(count, dtype=index_dtype)
-    indices = stack([places + max(-k, 0), places + max(k, 0)], -1)
+    along = arange(count, dtype=index_dtype)
+    indices = stack([along + max(-k, 0), along + max(k, 0)], -1)
     return BCOO((ones(count, dtype), indices), shape=(N, M), indices_sorted=True,
                 unique_indices=True)
 

@@ -36,9 +36,9 @@ def inside(indices: Array, sizes: Sequence[int]) -> Array:
     return all_of((indices >= 0) & (indices < asarray(limits.astype(indices.dtype))), -1)
 
 
-def only(kept: Array, x: Array) -> Array:
-    """`x` where `kept`, along its leading axes, and 0 elsewhere, in the dtype of `x`."""
-    mask = kept.reshape(*kept.shape, *[1] * (x.ndim - kept.ndim))
+def only(mask_of_rows: Array, x: Array) -> Array:
+    """`x` where a mask of its leading axes is true, 0 elsewhere, in the dtype of `x`."""
+    mask = mask_of_rows.reshape(*mask_of_rows.shape, *[1] * (x.ndim - mask_of_rows.ndim))
     return where(mask, x, zeros((), x.dtype))   # a number would make truths integers
 
 
@@ -75,8 +75,8 @@ def _fromdense(mat: Array, *, nse: int, n_batch: int, n_dense: int, index_dtype:
             index = zeros((nse, 0), index_dtype)
             first = (arange(nse) < 1) & stored
             return only(first, read(m, index)), index
-        places = nonzero(stored, size=nse, fill_value=m.shape[:n_sparse])
-        index = stack([p.astype(index_dtype) for p in places], -1)
+        columns = nonzero(stored, size=nse, fill_value=m.shape[:n_sparse])
+        index = stack([p.astype(index_dtype) for p in columns], -1)
         return read(m, index).astype(m.dtype), index
 
     return batched(one, mat.shape[:n_batch])(mat)   # pyright: ignore[reportReturnType]
@@ -125,12 +125,12 @@ def _extract(indices: Array, arr: Array, *, assume_unique: bool) -> Array:
     n_batch, n_sparse, _, _ = index_properties(indices, arr.shape)
 
     def one(i: Array, a: Array) -> Array:
-        found = read(a, i)
+        elements = read(a, i)
         if assume_unique:
-            return found
+            return elements
         _, order, _, first = distinct(i, a.shape[:n_sparse])
-        kept = zeros(i.shape[:1], bool).at[order].set(first)
-        return only(kept, found)
+        is_first = zeros(i.shape[:1], bool).at[order].set(first)
+        return only(is_first, elements)
 
     return batched(one, arr.shape[:n_batch])(indices, arr)
 
@@ -183,9 +183,9 @@ def sparse_permutation(permutation: Sequence[int], n_batch: int, n_sparse: int, 
                         f"{tuple(range(len(shape)))} once is required.")
     batch, sparse = permutation[:n_batch], permutation[n_batch:n_batch + n_sparse]
     dense = permutation[n_batch + n_sparse:]
-    for kind, found, least, others in (
+    for kind, part, least, others in (
             ("batch", batch, 0, "non-batch"), ("dense", dense, n_batch + n_sparse, "non-dense")):
-        if sorted(found) != list(range(least, least + len(found))):
+        if sorted(part) != list(range(least, least + len(part))):
             raise NotImplementedError(
                 f"bcoo_transpose: permutation {tuple(permutation)} of an array with {n_batch} "
                 f"batch and {n_sparse} sparse axes given; it cannot permute {kind} axes with "

@@ -60,22 +60,22 @@ class Defined(Primitive):
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], **params: Hashable
             ) -> tuple[Array | list[Array], Tangent | list[Tangent]]:
-        outs, found = jvp_flat(self.flat(params), primals, tangents)
-        return (outs, found) if self.multiple_results else (outs[0], found[0])
+        outs, out_tangents = jvp_flat(self.flat(params), primals, tangents)
+        return (outs, out_tangents) if self.multiple_results else (outs[0], out_tangents[0])
 
     def transpose(self, cts: Tangent | Sequence[Tangent], *args: Transposed, **params: Hashable
                   ) -> Sequence[Cotangent]:
         closed = stage(self.flat(params), [x.aval if type(x) is Linear else typeof(x)
                                            for x in args])
-        given = cts if isinstance(cts, (list, tuple)) else [cts]
+        cotangents = cts if isinstance(cts, (list, tuple)) else [cts]
         return apply_transpose(closed.olympuspr, closed.consts, args,
-                               given, self.name)    # pyright: ignore[reportArgumentType]
+                               cotangents, self.name)    # pyright: ignore[reportArgumentType]
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None],
              **params: Hashable
              ) -> tuple[Array | list[Array], int | None | list[int | None]]:
-        outs, found = batch_flat(self.flat(params), axis, args, dims)
-        return (outs, found) if self.multiple_results else (outs[0], found[0])
+        outs, out_dims = batch_flat(self.flat(params), axis, args, dims)
+        return (outs, out_dims) if self.multiple_results else (outs[0], out_dims[0])
 
 
 def batched(f: Callable[..., Array | Sequence[Array]], sizes: Sequence[int]

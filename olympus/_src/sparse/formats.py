@@ -118,9 +118,9 @@ def given_parts(what: str, args: object, names: str) -> list[Array]:
     """The arrays that a sparse array is made of; TypeError unless as many are given as it has."""
     count = names.count(",") + 1
     if not isinstance(args, (tuple, list)) or len(args) != count:
-        found = f"{len(args)} parts" if isinstance(args, (tuple, list)) else type(args).__name__
+        shown = f"{len(args)} parts" if isinstance(args, (tuple, list)) else type(args).__name__
         raise TypeError(
-            f"{what}: {found} given; a tuple of {count} arrays, ({names}), is required.")
+            f"{what}: {shown} given; a tuple of {count} arrays, ({names}), is required.")
     return [asarray(x) for x in args]
 
 

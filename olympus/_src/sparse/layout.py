@@ -386,13 +386,13 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
                          f"equal to one: axes {tuple(dims)} of {arr} given.")
     b, s = arr.n_batch, arr.n_sparse
     batch = tuple(d for d in dims if d < b)
-    kept = [i for i in range(s) if i + b not in dims]
+    left = [i for i in range(s) if i + b not in dims]
     data, indices = arr.data, arr.indices
-    if len(kept) < s:
+    if len(left) < s:
         valid = inside(indices, arr.shape[b:b + s])
-        fill = padding([arr.shape[b + i] for i in kept], indices.dtype, b + 2)
-        indices = stack([indices[..., i] for i in kept], -1) if kept else indices[..., :0]
-        if kept:
+        fill = padding([arr.shape[b + i] for i in left], indices.dtype, b + 2)
+        indices = stack([indices[..., i] for i in left], -1) if left else indices[..., :0]
+        if left:
             indices = where(valid[..., None], indices, fill)
         else:
             data = only(valid, data)
@@ -436,19 +436,19 @@ def bcoo_slice(mat: BCOO, *, start_indices: Sequence[int], limit_indices: Sequen
     shape = [-(-(j - i) // s) for i, j, s in zip(starts, ends, steps)]
     start, end, step = (for_columns([getattr(x, name) for x in sparse], indices.dtype,
                                     indices.ndim) for name in ("start", "stop", "step"))
-    kept = ((indices >= start) & (indices < end) & ((indices - start) % step == 0)).all(-1)
-    return _part(mat, data, indices, kept, (indices - start) // step, shape)
+    within = ((indices >= start) & (indices < end) & ((indices - start) % step == 0)).all(-1)
+    return _part(mat, data, indices, within, (indices - start) // step, shape)
 
 
-def _part(mat: BCOO, data: Array, indices: Array, kept: Array, moved: Array, shape: Sequence[int]
+def _part(mat: BCOO, data: Array, indices: Array, within: Array, moved: Array, shape: Sequence[int]
           ) -> BCOO:
     """The stored elements that are kept, at moved indices; no more than there are places."""
     sizes = shape[mat.n_batch:mat.n_batch + mat.n_sparse]
-    indices = where(kept[..., None], moved, padding(sizes, indices.dtype, indices.ndim))
+    indices = where(within[..., None], moved, padding(sizes, indices.dtype, indices.ndim))
     if not mat.n_sparse:
         indices = moved
-    data = only(kept, data)
-    # Dropped elements stand among kept ones, so only whole arrays stay in order.
+    data = only(within, data)
+    # Dropped elements stand between the others, so only whole arrays stay in order.
     out = BCOO((data, indices), shape=shape, unique_indices=mat.unique_indices)
     return bcoo_sum_duplicates(out, prod(sizes)) if mat.n_sparse and mat.nse > prod(sizes) else out
 
@@ -495,8 +495,8 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[ArrayLike], slice_size
         return BCOO((data, indices), shape=sizes)
     start = stack(sparse).astype(indices.dtype).reshape(*[1] * (indices.ndim - 1), -1)
     end = start + for_columns(size_sparse, indices.dtype, indices.ndim)
-    kept = ((indices >= start) & (indices < end)).all(-1)
-    return _part(mat, data, indices, kept, indices - start, sizes)
+    within = ((indices >= start) & (indices < end)).all(-1)
+    return _part(mat, data, indices, within, indices - start, sizes)
 
 
 def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
@@ -519,8 +519,8 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
         # An element that was padding along a summed axis must stay it.
         valid = inside(indices, mat.shape[b:b + s])
         data = only(valid, data)
-        kept = [i for i in range(s) if i + b not in axes]
-        indices = stack([indices[..., i] for i in kept], -1) if kept else indices[..., :0]
+        rest = [i for i in range(s) if i + b not in axes]
+        indices = stack([indices[..., i] for i in rest], -1) if rest else indices[..., :0]
     summed = [a for a in axes if a < b]
     if summed:
         whole = [n if i in summed else m for i, (n, m) in enumerate(zip(mat.shape, data.shape[:b]))]
@@ -634,7 +634,7 @@ def bcoo_gather(operand: BCOO, start_indices: ArrayLike,
     start = asarray(start_indices)
     out = eval_shape(lambda x, i: gather(x, i, dimension_numbers, slice_sizes),
                      typeof(operand.data).update(shape=operand.shape), typeof(start))
-    places = start.reshape(-1, start.shape[-1])
+    starts = start.reshape(-1, start.shape[-1])
     sizes = list(operand.shape)
     for j in dimension_numbers.start_index_map:
         sizes[j] = slice_sizes[j]
@@ -646,14 +646,14 @@ def bcoo_gather(operand: BCOO, start_indices: ArrayLike,
         cut = bcoo_dynamic_slice(operand, at, sizes)
         return bcoo_squeeze(cut, dimensions=dimension_numbers.collapsed_slice_dims)
 
-    found = vmap(one)(places)
-    found = bcoo_reshape(found, new_sizes=(*start.shape[:-1], *found.shape[1:]))
+    slices = vmap(one)(starts)
+    slices = bcoo_reshape(slices, new_sizes=(*start.shape[:-1], *slices.shape[1:]))
     offset = dimension_numbers.offset_dims
     order = [*[d for d in range(len(out.shape)) if d not in offset], *offset]
     perm = np.argsort(order).tolist()
-    if perm != list(range(found.ndim)):
-        found = bcoo_transpose(bcoo_update_layout(found, n_batch=0), permutation=perm)
-    return found
+    if perm != list(range(slices.ndim)):
+        slices = bcoo_transpose(bcoo_update_layout(slices, n_batch=0), permutation=perm)
+    return slices
 
 
 def bcoo_conv_general_dilated(
@@ -681,10 +681,10 @@ def bcoo_conv_general_dilated(
     what = "bcoo_conv_general_dilated"
     operands = [x if isinstance(x, BCOO) else asarray(x) for x in (lhs, rhs)]
     n = len(operands[0].shape) - 2
-    for name, given in (("lhs_dilation", lhs_dilation), ("rhs_dilation", rhs_dilation),
-                        ("window_strides", window_strides)):
-        if tuple(given or (1,) * n) != (1,) * n:
-            raise NotImplementedError(f"{what}: bcoo convolution with {name}={given}; 1 for each "
+    for name, factor in (("lhs_dilation", lhs_dilation), ("rhs_dilation", rhs_dilation),
+                         ("window_strides", window_strides)):
+        if tuple(factor or (1,) * n) != (1,) * n:
+            raise NotImplementedError(f"{what}: bcoo convolution with {name}={factor}; 1 for each "
                                       "axis is required.")
     if (feature_group_count, batch_group_count) != (1, 1):
         raise NotImplementedError(f"{what}: bcoo convolution with non-unit group counts.")

@@ -104,13 +104,13 @@ def spsolve(data: ArrayLike, indices: ArrayLike, indptr: ArrayLike, b: ArrayLike
 
 # Locally optimal block preconditioned conjugate gradients ----------------------------------------
 
-def _orthonormal(blocks: Array, kept: Array) -> Array:
-    """Orthonormal columns of the span of `blocks` and, in all, orthogonal to those of `kept`.
+def _orthonormal(blocks: Array, basis: Array) -> Array:
+    """Orthonormal columns, orthogonal to the columns of `basis`, that with them span `blocks`, too.
 
     Twice is enough (Kahan and Parlett). Columns that vanish become 0.
     """
     for _ in range(2):
-        blocks = blocks - kept @ (kept.conj().T @ blocks)
+        blocks = blocks - basis @ (basis.conj().T @ blocks)
     q, r = qr(blocks, full_matrices=False)
     size = abs(r.diagonal())
     eps = dtypes.finfo(blocks.dtype).eps
@@ -146,9 +146,9 @@ def lobpcg_standard(A: ArrayLike | Callable[[Array], Array], X: ArrayLike, m: in
     if X.dtype.kind != "f":
         raise ValueError(f"lobpcg_standard: X of dtype {X.dtype} given; a floating dtype is "
                          "required.")
-    found = typeof(product(X))
-    if found.shape != X.shape or found.dtype != X.dtype:
-        raise ValueError(f"lobpcg_standard: A X is {found} for X {typeof(X)}; A has a type or "
+    shown = typeof(product(X))
+    if shown.shape != X.shape or shown.dtype != X.dtype:
+        raise ValueError(f"lobpcg_standard: A X is {shown} for X {typeof(X)}; A has a type or "
                          "shape that does not match; the same type is required.")
     n, k = X.shape
     least = dtypes.finfo(X.dtype).eps if tol is None else tol

@@ -93,8 +93,8 @@ class COO(_Matrix):
             raise ValueError(f"COO: row of {self.row.size} and col of {self.col.size} indices "
                              "given; equal sizes are required.")
         if checked(self.row, self.col):
-            places = np.stack([np.asarray(x) for x in (self.row, self.col)], -1)
-            check_indices("COO", places, SparseInfo(self.shape))
+            indices = np.stack([np.asarray(x) for x in (self.row, self.col)], -1)
+            check_indices("COO", indices, SparseInfo(self.shape))
 
     @property
     def _info(self) -> COOInfo:

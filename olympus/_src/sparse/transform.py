@@ -177,10 +177,10 @@ def _applied(spenv: SparsifyEnv, prim: Primitive, values: Sequence[SparsifyValue
             return _by_rule(spenv, prim, [_whole(spenv, v) for v in values], params)
         except NotImplementedError as error:
             passed = [error]
-    found = _of_elements(spenv, prim, values, params, passed[0])
-    if found is None:
+    result = _of_elements(spenv, prim, values, params, passed[0])
+    if result is None:
         raise passed[0] or AssertionError(prim.name)
-    return [found]
+    return [result]
 
 
 def _of_elements(spenv: SparsifyEnv, prim: Primitive, values: Sequence[SparsifyValue],
@@ -219,11 +219,11 @@ def _once(spenv: SparsifyEnv, v: SparsifyValue) -> SparsifyValue:
     key = _buffers_of(v)
     if key not in spenv._summed:
         mat = spvalues_to_arrays(spenv, v)
-        found = arrays_to_spvalues(spenv, mat.sum_duplicates(nse=mat.nse, remove_zeros=False))
+        summed = arrays_to_spvalues(spenv, mat.sum_duplicates(nse=mat.nse, remove_zeros=False))
         # Arrays that share their indices share those of the sums.
-        first = spenv._summed.setdefault((None, *key[1:]), found)
-        spenv._summed[key] = found._replace(indices_ref=first.indices_ref,
-                                            indptr_ref=first.indptr_ref)
+        first = spenv._summed.setdefault((None, *key[1:]), summed)
+        spenv._summed[key] = summed._replace(indices_ref=first.indices_ref,
+                                             indptr_ref=first.indptr_ref)
     return spenv._summed[key]
 
 
@@ -232,12 +232,12 @@ def _by_rule(spenv: SparsifyEnv, prim: Primitive, values: Sequence[SparsifyValue
     rules = sparse_rules_bcsr if any(v.is_bcsr() for v in values) else sparse_rules_bcoo
     rule = rules.get(prim)
     if rule is None:
-        given = ", ".join(str(a) for a in spvalues_to_avals(spenv, list(values)))
+        types = ", ".join(str(a) for a in spvalues_to_avals(spenv, list(values)))
         kind = "BCSR" if rules is sparse_rules_bcsr else "BCOO"
         because = ("sparse rule for {0} is not implemented because it would result in dense output"
                    if prim in _DENSIFYING else "sparse rule for {0} is not implemented for " + kind)
         raise NotImplementedError(
-            f"sparsify: {prim.name} of {given} given; {because.format(prim.name)}; call "
+            f"sparsify: {prim.name} of {types} given; {because.format(prim.name)}; call "
             "sparse.todense() on the operand if this is your intent.")
     return rule(spenv, *values, **params)
 
@@ -266,14 +266,14 @@ def eval_sparse(olympuspr: Olympuspr, consts: Sequence[ArrayLike],
         if eqn.primitive is broadcast_in_dim_p and type(ins[0]) is Literal:
             return _everywhere(spenv, ins[0], eqn.params)
         if any(isinstance(x, SparsifyValue) and x.is_sparse() for x in ins):
-            found = _applied(spenv, eqn.primitive, [value(x) for x in ins], eqn.params)
-            return list(found) if eqn.primitive.multiple_results else found[0]
+            results = _applied(spenv, eqn.primitive, [value(x) for x in ins], eqn.params)
+            return list(results) if eqn.primitive.multiple_results else results[0]
         arrays = [spenv.data(_whole(spenv, x)) if isinstance(x, SparsifyValue) else x for x in ins]
         out = eqn.primitive.bind(*arrays, **eqn.params)
         return [spenv.dense(x) for x in out] if eqn.primitive.multiple_results else spenv.dense(out)
 
-    found = evaluate(olympuspr, consts, list(spvalues), step)   # pyright: ignore
-    return [value(x) for x in found]
+    results = evaluate(olympuspr, consts, list(spvalues), step)   # pyright: ignore
+    return [value(x) for x in results]
 
 
 def _dense(spenv: SparsifyEnv, x: object) -> SparsifyValue:
@@ -418,13 +418,13 @@ class SparseTrace(Trace):
                 return SparseTracer(self, spvalue=_everywhere(self.spenv, args[0], params))
             own = [isinstance(x, SparseTracer) and x._trace is self for x in args]
             if any(o and x._spvalue.is_sparse() for o, x in zip(own, args)):   # pyright: ignore
-                found = _applied(self.spenv, prim, [self._value(x) for x in args], params)
+                results = _applied(self.spenv, prim, [self._value(x) for x in args], params)
             else:
                 out = prim.bind(*[
                     self.spenv.data(_whole(self.spenv, x._spvalue)) if o else x  # pyright: ignore
                     for o, x in zip(own, args)], **params)
-                found = [self.spenv.dense(x) for x in (out if prim.multiple_results else [out])]
-            outs = [SparseTracer(self, spvalue=v) for v in found]
+                results = [self.spenv.dense(x) for x in (out if prim.multiple_results else [out])]
+            outs = [SparseTracer(self, spvalue=v) for v in results]
             return outs if prim.multiple_results else outs[0]
         finally:
             ctx.trace = self
@@ -463,11 +463,11 @@ def sparsify_subtrace(
         tracers = [SparseTracer(trace, spvalue=v) for v in spvalues]
         outer = enter(trace)
         try:
-            found = [trace._value(x) for x in fun(*tracers)]
+            results = [trace._value(x) for x in fun(*tracers)]
         finally:
             leave(outer)
             trace.alive = False
-        return list(spenv._buffers), found
+        return list(spenv._buffers), results
 
     with_aux = WithAux(run)
     return with_aux, lambda: with_aux.aux
@@ -543,8 +543,8 @@ def _standard(fun: Callable[..., PyTree], *dropped: str) -> Rule:
     """Of an operation by a function of arrays, without some of its params."""
     def rule(spenv: SparsifyEnv, *values: SparsifyValue, **params: Hashable
              ) -> list[SparsifyValue]:
-        kept = {k: v for k, v in params.items() if k not in dropped}
-        return [arrays_to_spvalues(spenv, fun(*spvalues_to_arrays(spenv, list(values)), **kept))]
+        passed = {k: v for k, v in params.items() if k not in dropped}
+        return [arrays_to_spvalues(spenv, fun(*spvalues_to_arrays(spenv, list(values)), **passed))]
     return rule
 
 
@@ -605,13 +605,13 @@ def _transpose(spenv: SparsifyEnv, x: SparsifyValue, *, permutation: Sequence[in
     n_batch, n_sparse = mat.n_batch, mat.n_sparse
     perm, same = tuple(permutation), tuple(range(x.ndim))
     b, s = slice(n_batch), slice(n_batch, n_batch + n_sparse)
-    found = arrays_to_spvalues(spenv, out)
+    transposed = arrays_to_spvalues(spenv, out)
     # Parts that stay as they are stay the same buffers.
     if perm[b] == same[b] and perm[s.stop:] == same[s.stop:]:
-        found = found._replace(data_ref=x.data_ref)
+        transposed = transposed._replace(data_ref=x.data_ref)
     if perm[:s.stop] == same[:s.stop]:
-        found = found._replace(indices_ref=x.indices_ref)
-    return [found]
+        transposed = transposed._replace(indices_ref=x.indices_ref)
+    return [transposed]
 
 
 sparse_rules_bcoo[transpose_p] = _transpose
@@ -665,9 +665,9 @@ def _broadcast(spenv: SparsifyEnv, x: SparsifyValue, *, shape: tuple[int, ...],
     dense = [*broadcast_dimensions[mat.n_batch + mat.n_sparse:], len(shape)][0]
     first = [*broadcast_dimensions[mat.n_batch:], len(shape)][0]
     sparse = [sizes.get(d, 1) if first <= d < dense else size for d, size in enumerate(shape)]
-    found = layout.bcoo_broadcast_in_dim(mat, shape=tuple(sparse),
-                                         broadcast_dimensions=broadcast_dimensions)
-    return [_stretched(spenv, found, shape)]
+    broadcast = layout.bcoo_broadcast_in_dim(mat, shape=tuple(sparse),
+                                             broadcast_dimensions=broadcast_dimensions)
+    return [_stretched(spenv, broadcast, shape)]
 
 
 def _mul(spenv: SparsifyEnv, x: SparsifyValue, y: SparsifyValue, **params: Hashable
