@@ -485,18 +485,18 @@ async def async_deserialize(in_type: Cut, tensorstore_spec: Spec,
     Array([1, 2, 0], dtype=int32)
     """
     ts = tensorstore()
-    given, layout = in_type, None
-    if isinstance(given, ShapeDtypeStruct):
-        dtype = given.dtype if dtype is None else dtype
-        given = given.sharding
-    if isinstance(given, Format):
-        given, layout = given.sharding, given.layout
-    if not isinstance(given, Sharding):
+    target, layout = in_type, None
+    if isinstance(target, ShapeDtypeStruct):
+        dtype = target.dtype if dtype is None else dtype
+        target = target.sharding
+    if isinstance(target, Format):
+        target, layout = target.sharding, target.layout
+    if not isinstance(target, Sharding):
         raise TypeError(
             f"async_deserialize: {in_type!r:.60} of type {type(in_type).__name__} given; sharding "
             "passed to deserialization should be specified, concrete and an instance of "
             "`olympus.sharding.Sharding`, or a ShapeDtypeStruct that has one.")
-    sharding: Any = given
+    sharding: Any = target
     spec, where = ts.Spec(tensorstore_spec), tensorstore_spec.get("kvstore", tensorstore_spec)
     with _reading(where):
         store = await ts.open(

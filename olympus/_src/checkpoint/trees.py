@@ -332,8 +332,8 @@ def _read_arrays(root: Path, content: Content, tree: PyTreeDef, leaves: Sequence
         raise NotImplementedError(
             "load: Deserialization with `Format` instead of `Sharding` is not currently supported; "
             "pass ShapeDtypeStruct(shape, dtype, sharding=format) instead.")
-    kept = flatten_axes("load mask", tree, True if mask is None else mask)
-    ids = [i for i, keep in enumerate(kept) if keep]
+    chosen = flatten_axes("load mask", tree, True if mask is None else mask)
+    ids = [i for i, keep in enumerate(chosen) if keep]
     arrays = root / ARRAYS / content.get("version", "")
     by_user = _specs("load", tree, ts_specs)
     stored = [{"dtype": x.dtype.name, "schema": {"domain": {"shape": list(x.shape)}},

@@ -128,12 +128,12 @@ def check_pair(what: str, out: object, content: str) -> tuple[PyTree, PyTree]:
     return out[0], out[1]
 
 
-def check_structure(what: str, required: PyTree, found: PyTree, meaning: str) -> None:
+def check_structure(what: str, required: PyTree, returned: PyTree, meaning: str) -> None:
     """TypeError if two pytree structures differ, with the paths."""
-    if tree_structure(required) == tree_structure(found):
+    if tree_structure(required) == tree_structure(returned):
         return
-    places = "; ".join(explain_mismatch(required, found)[:4])
-    raise TypeError(f"{what} {meaning};\n  {places};\n  return equal structures.")
+    differences = "; ".join(explain_mismatch(required, returned)[:4])
+    raise TypeError(f"{what} {meaning};\n  {differences};\n  return equal structures.")
 
 
 class CustomFunction(Generic[P, R]):
@@ -337,9 +337,9 @@ class Ruled(CustomFunction[P, R]):
                 raise AttributeError(f"{self.what}: No {self.what[-3:].upper()} defined for "
                                      f"{self.what} function {name_of(self.fun)} using "
                                      f"{self._setters}. Define it before the first call.")
-            given = self.resolve(args, kwargs)
-            statics = {i: given[i] for i in self.nondiff_argnums if i < len(given)}
-            leaves, tree = tree_flatten([a for i, a in enumerate(given)
+            resolved = self.resolve(args, kwargs)
+            statics = {i: resolved[i] for i in self.nondiff_argnums if i < len(resolved)}
+            leaves, tree = tree_flatten([a for i, a in enumerate(resolved)
                                          if i not in self.nondiff_argnums])
             check_aliases(self.what, self.fun, (), leaves, tree, self.nondiff_argnums)
             own, out = self._kind(self, rules, statics, tree), None
@@ -379,7 +379,7 @@ class Rules:
         """The tracers that the rules close over, and on demand the references."""
         return []
 
-    def __call__(self, primals: Sequence[Array], given: Sequence[object]) -> Any:
+    def __call__(self, primals: Sequence[Array], others: Sequence[object]) -> Any:
         raise NotImplementedError
 
 
@@ -474,8 +474,8 @@ class Shifted(Rules):
         lead, own = self.rules.own
         return self.num_leading + lead, self.num_leading + own
 
-    def __call__(self, primals: Sequence[Array], given: Sequence[object]) -> Any:
-        return self.rules(primals[self.num_leading:], given[self.num_leading:])
+    def __call__(self, primals: Sequence[Array], others: Sequence[object]) -> Any:
+        return self.rules(primals[self.num_leading:], others[self.num_leading:])
 
 
 class Batched(Rules):
@@ -580,9 +580,9 @@ def packed(fun: Callable[..., WithTangents], num_values: int, zeros: Sequence[Ze
     return WithAux(run)
 
 
-def merged(zeros: Sequence[Zero | None], given: Sequence[T]) -> list[T | Zero]:
-    """All tangents in order; `given` are the nonzero ones."""
-    rest = iter(given)
+def merged(zeros: Sequence[Zero | None], nonzero: Sequence[T]) -> list[T | Zero]:
+    """All tangents in order, symbolic zeros among the others."""
+    rest = iter(nonzero)
     return [next(rest) if z is None else z for z in zeros]
 
 
@@ -645,8 +645,8 @@ def stage_rules(kind: type[Rules], rules: Rules, avals: Sequence[ShapedArray]
 def with_consts(program: ClosedOlympuspr, own: Sequence[Tracer], consts: Sequence[Tracer]
                 ) -> ClosedOlympuspr:
     """The program with `consts` as first inputs, in place of the tracers `own`."""
-    places = {id(t): i for i, t in enumerate(own)}
-    return with_leading(program, len(own), [places.get(id(c), c.aval) for c in consts])
+    index_of = {id(t): i for i, t in enumerate(own)}
+    return with_leading(program, len(own), [index_of.get(id(c), c.aval) for c in consts])
 
 
 class ClosedOver(Primitive):
@@ -824,11 +824,11 @@ class CustomCall(HasBodies, abstract=True):
     #: program -> the function to call
     function: Any = staticmethod(lambda closed: lambda *xs: eval_closed(closed, *xs))
 
-    def with_more(self, places: Sequence[int], more: Sequence[T], xs: Sequence[T], params: Params
+    def with_more(self, which: Sequence[int], more: Sequence[T], xs: Sequence[T], params: Params
                   ) -> tuple[Sequence[T], Params]:
         body, (rules, rest) = params["call_olympuspr"], self.unpack(params)
-        body = with_leading(body, 0, [body.in_avals[i] for i in places])
-        return [*more, *xs], self.pack(self.shifted(rules, len(places)), body, rest)
+        body = with_leading(body, 0, [body.in_avals[i] for i in which])
+        return [*more, *xs], self.pack(self.shifted(rules, len(which)), body, rest)
 
     def discharged(self, ins: Sequence[Reference], params: Params) -> list[Array]:
         return _contents.discharged(self, ins, params)
@@ -852,9 +852,9 @@ class CustomCall(HasBodies, abstract=True):
                            params=self.pack(self.chosen(rules, used), body, rest))
 
     def pack(self, rules: Rules, body: ClosedOlympuspr, params: Params) -> Params:
-        """The params of an equation: each of `kept` has the rules, printed by its user's name."""
-        kept = {k: Named(rules, name) for k, name in zip(self.kept, rules.names, strict=True)}
-        return {**params, "call_olympuspr": body, **kept}
+        """The params of an equation: those in `kept` have the rules, with their user's name."""
+        named = {k: Named(rules, name) for k, name in zip(self.kept, rules.names, strict=True)}
+        return {**params, "call_olympuspr": body, **named}
 
     def unpack(self, params: Params) -> tuple[Rules, Params]:
         """The rules, and the other params of the call."""
