@@ -1,4 +1,4 @@
-"""Operations given by a definition, and what definitions are made of.
+"""Operations given by a definition, and the functions that definitions call.
 
     Defined("bcoo_todense", definition)     the primitive whose rules are those of its definition
     batched(f, sizes)(*parts)               f for each batch; a part of size 1 serves the axis
@@ -36,8 +36,8 @@ BOOL, UINT8 = dtypes.as_dtype("bool"), dtypes.as_dtype("uint8")
 class Defined(Primitive):
     """An operation given by its `definition`, a function of other operations.
 
-    Derivatives and vmap are those of the definition. Subclasses replace a rule where another one
-    is quicker.
+    Derivatives and vmap go through the definition. Subclasses replace a rule where another one is
+    quicker.
     """
 
     def __init__(self, name: str, definition: Definition, multiple_results: bool = False) -> None:
@@ -80,7 +80,7 @@ class Defined(Primitive):
 
 def batched(f: Callable[..., Array | Sequence[Array]], sizes: Sequence[int]
             ) -> Callable[..., Array]:
-    """`f` for each place along leading axes of all operands.
+    """`f` mapped over the leading axes of all operands.
 
     An operand whose axis has the size 1 serves the whole axis.
     """
@@ -99,7 +99,7 @@ def batched(f: Callable[..., Array | Sequence[Array]], sizes: Sequence[int]
 
 def broadcasting_vmap(fun: Callable[..., object], in_axes: int | Sequence[object] = 0,
                       out_axes: int | Sequence[object] = 0) -> Callable[..., object]:
-    """`vmap` for which an axis of size 1 serves one of any size.
+    """`vmap` that repeats a mapped axis of size 1 as often as the other operands need.
 
     Args: out_axes: as those of `vmap`.
 
@@ -162,7 +162,7 @@ def add_at(sizes: Sequence[int], index: Array, updates: Array) -> Array:
     Each is added at its row of `index`, [n, len(sizes)]; those outside are dropped.
     """
     rest, dtype = updates.shape[1:], updates.dtype
-    if dtype == BOOL:   # a sum of truths is whether there is one
+    if dtype == BOOL:   # the sum of bools is their "or"
         return add_at(sizes, index, convert_element_type(updates, UINT8)) != 0 if sizes else (
             any_of(updates, 0))
     if dtypes.itemsize_bits(dtype) < 8 or (dtype.kind == "V" and dtype.itemsize == 1):

@@ -44,8 +44,8 @@ def flatten_fun_for_sparse_ad(fun: Callable[..., PyTree], argnums: int | Sequenc
                               args: tuple[PyTree, ...]) -> Split:
     """`fun` as a function of arrays, for derivatives with respect to some arguments.
 
-    Returns: (a function of arrays; the places of those to differentiate by, of sparse arguments
-      their data; the arrays; a function from their derivatives to those of the arguments).
+    Returns: (a function of arrays; the positions of the arrays to differentiate by, for a sparse
+      argument its data; the arrays; a function that packs derivatives like the arguments).
 
     >>> from olympus.experimental import sparse
     >>> f, places, xs, back = sparse.ad.flatten_fun_for_sparse_ad(lambda M: M, 0, (sparse.eye(2),))

@@ -30,9 +30,9 @@ from .products import Numbers, bcoo_dot_general_p, bcsr_dot_general_p, row_place
 
 INT32, UINT32 = dtypes.as_dtype("int32"), dtypes.as_dtype("uint32")
 _TERMS = ("int32", "int64", "float32", "float64", "complex64", "complex128")
-_LEAST = 2048       # elements; of fewer both forms take as long
-_RUNS = 3           # parts of the elements, which take turns: no sum waits for the one before it
-_BYTES = 8192       # of rows of the result in an iteration: with the others' less than XLA's limit
+_LEAST = 2048       # elements; for fewer, both forms take equally long
+_RUNS = 3           # parts of the elements; their steps alternate, so no sum waits for the last
+_BYTES = 8192       # of the rows that an iteration changes; with all it reads below XLA's limit
 
 
 def _each(width: int, dtype: DType) -> int:
@@ -85,7 +85,7 @@ def _product(data: Array, indices: Sequence[Array], rhs: Array, shape: Shape,
     zero = UINT32.type(0)
 
     def block_of(k: Array | np.uint32, size: int) -> list[Array]:
-        """Columns of places, and the values, of `size` elements from k on."""
+        """The indices by column, and the values, of `size` elements from k on."""
         if len(indices) == 1:
             rows = dynamic_slice(indices[0], (k, zero), (size, len(shape)))
             columns = [rows[:, d] for d in range(len(shape))]
@@ -94,7 +94,7 @@ def _product(data: Array, indices: Sequence[Array], rhs: Array, shape: Shape,
         return [*map(_unsigned, columns), dynamic_slice(data, (k,), (size,))]
 
     def added(out: Array, *element: Array) -> Array:
-        """`out` and the product of an element, given by its place and its value, [1] each."""
+        """`out` plus the product of one element, given as its index and value, [1] each."""
         *at, value = [reshape(x, ()) for x in element]
         inside = [at[d] < at[d].dtype.type(shape[d]) for d in (*lc, *free_axes[1:])]
         met, (first, *others) = [at[d] for d in lc], [at[d] for d in free_axes]
@@ -121,7 +121,7 @@ def _product(data: Array, indices: Sequence[Array], rhs: Array, shape: Shape,
 
 
 def _unsigned(index: Array) -> Array:
-    """Indices of which negative ones are large, too."""
+    """Indices without sign: a negative index becomes one that is too large."""
     return bitcast_convert_type(index, dtypes.as_dtype(f"uint{8 * index.dtype.itemsize}"))
 
 

@@ -30,11 +30,11 @@ from .conversions import BOOL, broadcast_batch, for_columns, inside, only, paddi
 from .defined import batched, read
 from .formats import WORDS, Shape, SparseEfficiencyError, SparseEfficiencyWarning, as_int
 
-T = TypeVar("T")        # what a sequence says of each axis
+T = TypeVar("T")        # the type of the entry for each axis
 
 
 def _parts(mat: BCOO, sizes: Sequence[T]) -> tuple[list[T], list[T], list[T]]:
-    """What a sequence says of batch, sparse and dense axes."""
+    """The entries for batch, sparse and dense axes of a sequence with one entry an axis."""
     b, s = mat.n_batch, mat.n_batch + mat.n_sparse
     return list(sizes[:b]), list(sizes[b:s]), list(sizes[s:])
 
@@ -77,7 +77,7 @@ def bcoo_update_layout(mat: BCOO, *, n_batch: int | None = None, n_dense: int | 
         _inefficient(mat, "n_dense", mat.n_dense, n_dense, on_inefficient)
     if any(d > 1 for d in mat.shape[mat.n_batch:n_batch]):
         _inefficient(mat, "n_batch", mat.n_batch, n_batch, on_inefficient)
-    # First the axes that become sparse, then those that become batch or dense: none is in the way.
+    # Axes become sparse first, then batch or dense: the sparse ones are always in the middle.
     mat = _fewer_dense(mat, min(n_dense, mat.n_dense))
     mat = _fewer_batch(mat, min(n_batch, mat.n_batch))
     mat = _more_dense(mat, n_dense)
@@ -321,9 +321,9 @@ def _ends_of_parts(mat: BCOO, new: Shape) -> tuple[int, int]:
 
 
 def _columns_moved(indices: Array, old: Sequence[int], new: Sequence[int]) -> Array:
-    """Indices along axes of sizes `old` as those along `new`, of as many places.
+    """Indices into axes of sizes `old` as indices into axes of sizes `new`, of equal product.
 
-    No product of all sizes is formed, where the two have equal sizes in front.
+    Leading sizes that are equal stay out of the arithmetic, so less can overflow.
     """
     same = 0
     while same < min(len(old), len(new)) and old[same] == new[same]:
@@ -442,7 +442,7 @@ def bcoo_slice(mat: BCOO, *, start_indices: Sequence[int], limit_indices: Sequen
 
 def _part(mat: BCOO, data: Array, indices: Array, within: Array, moved: Array, shape: Sequence[int]
           ) -> BCOO:
-    """The stored elements that are kept, at moved indices; no more than there are places."""
+    """The elements flagged by `within`, at indices `moved`; no more than the array has places."""
     sizes = shape[mat.n_batch:mat.n_batch + mat.n_sparse]
     indices = where(within[..., None], moved, padding(sizes, indices.dtype, indices.ndim))
     if not mat.n_sparse:
@@ -516,7 +516,7 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
     data = mat.data.sum(tuple(a - s + 1 for a in axes if a >= b + s), dtype=mat.dtype)
     indices = mat.indices
     if any(b <= a < b + s for a in axes):
-        # An element that was padding along a summed axis must stay it.
+        # Padding along a summed axis must stay padding.
         valid = inside(indices, mat.shape[b:b + s])
         data = only(valid, data)
         rest = [i for i in range(s) if i + b not in axes]

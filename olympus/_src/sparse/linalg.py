@@ -29,9 +29,9 @@ from .products import bcoo_dot_general_p, bcsr_indices
 
 def _by_scipy(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, b: np.ndarray,
               transposed: bool) -> np.ndarray:
-    """The solution of A x = b, by SciPy's SuperLU, which believes its indices."""
+    """The solution of A x = b by SciPy's SuperLU, which does not check indices."""
     n = b.shape[0]
-    # Whatever the indices are, these are pointers and columns of a matrix of n rows.
+    # Whatever the indices are, these are valid pointers and columns of a matrix of n rows.
     indptr = np.maximum.accumulate(np.clip(np.asarray(indptr), 0, len(data)))
     indptr[0] = 0
     rows = np.repeat(np.arange(n), np.diff(indptr))
@@ -44,7 +44,7 @@ def _by_scipy(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, b: np.n
         return np.asarray(b)
     try:
         return factors(matrix).solve(np.asarray(b), "T" if transposed else "N").astype(b.dtype)
-    except RuntimeError:        # exactly singular, as LAPACK's kernels say it
+    except RuntimeError:        # exactly singular: NaN, as from our kernels of LAPACK
         return np.full(b.shape, np.nan, b.dtype)
 
 

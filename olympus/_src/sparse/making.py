@@ -1,4 +1,4 @@
-"""Sparse arrays made of nothing, or of random numbers; and `todense` of any."""
+"""Makers of sparse arrays: empty, eye and random; and `todense` of any array."""
 
 from __future__ import annotations
 

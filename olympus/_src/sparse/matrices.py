@@ -24,7 +24,7 @@ from .products import bcoo_dot_general_p, bcsr_dot_general_p, bcsr_indices
 
 
 class _Matrix(OLYMPUSSparse):
-    """What the three have in common."""
+    """The base class of COO, CSR and CSC."""
 
     @property
     def nse(self) -> int:
@@ -101,7 +101,7 @@ class COO(_Matrix):
         return COOInfo(self.shape, self._rows_sorted, self._cols_sorted)
 
     def tree_flatten(self) -> tuple[tuple[Array, Array, Array], COOInfo]:
-        """For pytrees: data, row and col, and what they do not say."""
+        """For pytrees: the leaves data, row and col, and the static fields."""
         return (self.data, self.row, self.col), self._info
 
     @classmethod
@@ -138,7 +138,7 @@ class COO(_Matrix):
 
 
 class _Compressed(_Matrix):
-    """What CSR and CSC have in common."""
+    """The base class of CSR and CSC."""
 
     indices: Array
     indptr: Array
@@ -172,7 +172,7 @@ class _Compressed(_Matrix):
         return self
 
     def _rows(self) -> Shape:
-        """The shape of the matrix whose rows the pointers are of."""
+        """The shape of the matrix whose rows `indptr` points to: for CSC the transpose."""
         return self.shape
 
 

@@ -30,7 +30,7 @@ def _vectors(x: Operand) -> bool:
 
 
 def _product(x: Operand, y: Operand) -> object:
-    """x @ y; that of matrices and vectors without staging it."""
+    """x @ y; matrices and vectors need no staging."""
     x, y = [a if isinstance(a, (BCOO, BCSR)) else asarray(a) for a in (x, y)]
     if not isinstance(x, BCSR) and not isinstance(y, BCSR) and _vectors(x) and _vectors(y):
         return bcoo_dot_general(x, y, dimension_numbers=(((x.ndim - 1,), (0,)), ((), ())))

@@ -92,7 +92,7 @@ def _element_product(data: Array, indices: Array | tuple[Array, ...], x: Array,
     if sparse:
         met = columns_of(indices, sparse)
         factor = read(x, met)
-        # What padding stores may be infinite, and 0 times that is NaN.
+        # Padding may store infinities, and 0 times infinity is NaN.
         data = only(inside(met, [sizes[i] for i in sparse]), data)
     else:
         factor = broadcast_to(x, (data.shape[0], *x.shape))
@@ -172,9 +172,9 @@ def _dot_general(what: str, data: Array, parts: tuple[Array, ...], rhs: Array, s
 
 
 class DotGeneral(Defined):
-    """The product of a sparse and a dense array, which is linear in `data` and in the dense one.
+    """The product of a sparse and a dense array, linear in `data` and in the dense array.
 
-    So its derivatives are products, and vmap of the dense array alone one with one more column.
+    So its derivatives are products, too; vmap over the dense array alone adds an axis to it.
     """
 
     kernels, kernels_from = lazy_module("olympus._src.sparse.kernels"), 1024
@@ -220,7 +220,8 @@ def bcsr_indices(indices: Array, indptr: Array, shape: Shape) -> Array:
 
 def _sampled(A: Array, B: Array, indices: Array, *, dimension_numbers: Numbers
              ) -> Array:
-    """The elements of a dense product at the indices of a BCOO, and only those where it can."""
+    """The elements of a dense product at the indices of a BCOO; computes no others without batches.
+    """
     (lc, rc), (lb, rb) = dimension_numbers
     shape = product_shape("bcoo_dot_general_sampled", A.shape, B.shape, dimension_numbers)
     n_batch, _, n_dense, _ = index_properties(indices, shape)

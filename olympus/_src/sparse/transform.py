@@ -2,8 +2,8 @@
 
 The function is staged at the dense types, and its program is evaluated with a rule for each
 primitive that meets a sparse operand. A rule takes an environment of buffers and a `SparsifyValue`
-for each operand, which names the buffers of a sparse or dense array: operands that share their
-indices are seen to. Loops and branches run as those of pytrees of sparse arrays.
+for each operand, which names the buffers of a sparse or dense array: so a rule sees which operands
+share their indices. Loops and branches carry pytrees of sparse arrays.
 
 Operations on each element may pass through numbers other than 0 at the places that are not stored
 (`x + 1`, `x > 0`, `cos(x)`), as long as the result has zeros there: a value carries that number.
@@ -74,7 +74,7 @@ T = TypeVar("T")
 Rule = Callable[..., Sequence[SparsifyValue]]
 #: primitive -> rule(spenv, *spvalues, **params): values of the results, where a BCOO is an operand
 sparse_rules_bcoo: dict[Primitive, Rule] = {}
-#: the same where a BCSR is one
+#: the rules where a BCSR is an operand
 sparse_rules_bcsr: dict[Primitive, Rule] = {}
 
 
@@ -142,7 +142,7 @@ def spvalues_to_arrays(spenv: SparsifyEnv, spvalues: PyTree) -> PyTree:
 
 
 def _whole(spenv: SparsifyEnv, v: SparsifyValue) -> SparsifyValue:
-    """A value with an array."""
+    """The value with a buffer, where it is a dense array of one number without."""
     if v.fill is None or v.data_ref is not None:
         return v
     return spenv.dense(full(v.shape, v.fill.number))
@@ -169,7 +169,7 @@ def spvalues_to_avals(spenv: SparsifyEnv, spvalues: PyTree) -> PyTree:
 def _applied(spenv: SparsifyEnv, prim: Primitive, values: Sequence[SparsifyValue],
              params: dict[str, Hashable]) -> Sequence[SparsifyValue]:
     """The results of an operation with a sparse operand."""
-    if len({v.indices_ref for v in values if v.is_sparse()}) > 1:   # the same, once it is summed?
+    if len({v.indices_ref for v in values if v.is_sparse()}) > 1:   # their sums may share
         values = [spenv._summed.get(_buffers_of(v), v) if v.is_sparse() else v for v in values]
     passed = [v.fill.error for v in values if v.is_sparse() and v.fill is not None]
     if not passed:
@@ -186,8 +186,8 @@ def _applied(spenv: SparsifyEnv, prim: Primitive, values: Sequence[SparsifyValue
 def _of_elements(spenv: SparsifyEnv, prim: Primitive, values: Sequence[SparsifyValue],
                  params: dict[str, Hashable], error: NotImplementedError | None
                  ) -> SparsifyValue | None:
-    """The result of an operation on each element of sparse arrays that share their indices, and of
-    numbers; None if it is none.
+    """The result of an elementwise operation of sparse arrays that share their indices and of dense
+    arrays of one number; None for other operations and operands.
     """
     if not (prim.elementwise or prim in _OF_ELEMENTS):
         return None
@@ -220,7 +220,7 @@ def _once(spenv: SparsifyEnv, v: SparsifyValue) -> SparsifyValue:
     if key not in spenv._summed:
         mat = spvalues_to_arrays(spenv, v)
         summed = arrays_to_spvalues(spenv, mat.sum_duplicates(nse=mat.nse, remove_zeros=False))
-        # Arrays that share their indices share those of the sums.
+        # Arrays that share indices share the indices of their sums.
         first = spenv._summed.setdefault((None, *key[1:]), summed)
         spenv._summed[key] = summed._replace(indices_ref=first.indices_ref,
                                              indptr_ref=first.indptr_ref)
@@ -284,7 +284,7 @@ def _dense(spenv: SparsifyEnv, x: object) -> SparsifyValue:
 
 
 def _everywhere(spenv: SparsifyEnv, x: object, params: Params) -> SparsifyValue:
-    """A new value that is a literal in each place."""
+    """A new value for an array that has a literal at each place."""
     return _dense(spenv, x)._replace(shape=params["shape"], data_ref=None)
 
 
@@ -504,10 +504,10 @@ _DENSIFYING = frozenset((cos_p, cosh_p, eq_p, exp_p, ge_p, gt_p, le_p, log_p, lt
 
 
 def _elementwise(prim: Primitive, linear: bool) -> Rule:
-    """Of an operation that keeps zeros: applied to the stored elements."""
+    """The rule of an operation that maps 0 to 0: apply it to the stored elements."""
     def rule(spenv: SparsifyEnv, x: SparsifyValue, **params: Hashable) -> list[SparsifyValue]:
         if not linear:
-            x = _once(spenv, x)     # of a sum it is no sum
+            x = _once(spenv, x)     # f(a + b) is not f(a) + f(b)
         return [x._replace(data_ref=spenv._push(prim.bind(spenv.data(x), **params)))]
     return rule
 
@@ -520,7 +520,7 @@ for _prim in (abs_p, asin_p, asinh_p, atan_p, atanh_p, bessel_i1e_p, expm1_p, lo
 
 
 def _convert(spenv: SparsifyEnv, x: SparsifyValue, **params: Hashable) -> Sequence[SparsifyValue]:
-    # Between floats and to complex numbers it is linear: indices may stay as they are.
+    # Conversions of floats to floats or complex numbers are linear: equal indices may remain.
     new: DType = params["new_dtype"]    # pyright: ignore[reportAssignmentType]
     linear = spenv.data(x).dtype.kind in "fcV" and new.kind in "fcV"
     return _elementwise(convert_element_type_p, linear)(spenv, x, **params)
@@ -540,7 +540,7 @@ sparse_rules_bcoo[integer_pow_p] = sparse_rules_bcsr[integer_pow_p] = _integer_p
 
 
 def _standard(fun: Callable[..., PyTree], *dropped: str) -> Rule:
-    """Of an operation by a function of arrays, without some of its params."""
+    """The rule that calls a function of sparse arrays with the params but `dropped`."""
     def rule(spenv: SparsifyEnv, *values: SparsifyValue, **params: Hashable
              ) -> list[SparsifyValue]:
         passed = {k: v for k, v in params.items() if k not in dropped}
@@ -549,7 +549,7 @@ def _standard(fun: Callable[..., PyTree], *dropped: str) -> Rule:
 
 
 def _sparsified(x: BCOO | Array, like: Sequence[BCOO | Array]) -> BCOO:
-    """An operand of an operation of several: dense ones are stored whole."""
+    """An operand as a BCOO: a dense one with all of its elements stored."""
     if isinstance(x, BCOO):
         return x
     first = next(y for y in like if isinstance(y, BCOO))
@@ -606,7 +606,7 @@ def _transpose(spenv: SparsifyEnv, x: SparsifyValue, *, permutation: Sequence[in
     perm, same = tuple(permutation), tuple(range(x.ndim))
     b, s = slice(n_batch), slice(n_batch, n_batch + n_sparse)
     transposed = arrays_to_spvalues(spenv, out)
-    # Parts that stay as they are stay the same buffers.
+    # Buffers that the permutation leaves as they are remain shared.
     if perm[b] == same[b] and perm[s.stop:] == same[s.stop:]:
         transposed = transposed._replace(data_ref=x.data_ref)
     if perm[:s.stop] == same[:s.stop]:
@@ -629,7 +629,7 @@ def _add(spenv: SparsifyEnv, x: SparsifyValue, y: SparsifyValue) -> list[Sparsif
             raise NotImplementedError(
                 "sparsify: Addition between sparse matrices with different batch/dense dimensions: "
                 f"{a} and {b} given; use update_layout.")
-        # The two stored one after the other; equal indices are summed by whoever reads them.
+        # Elements of the one, then of the other; readers sum elements with equal indices.
         n, batch = a.n_batch, a.shape[:a.n_batch]
         data = [layout.broadcast_batch(m.data, batch) for m in (a, b)]
         index = [layout.broadcast_batch(m.indices, batch) for m in (a, b)]
@@ -693,7 +693,7 @@ def _div(spenv: SparsifyEnv, x: SparsifyValue, y: SparsifyValue) -> list[Sparsif
     mat = spvalues_to_arrays(spenv, x)
     whole = mat.dtype.kind in "iu"
     divisor = spenv.data(y)
-    if whole:       # no reciprocal of integers: read the divisor at each index
+    if whole:       # integers have no reciprocal: read the divisor at each index
         ones = layout.in_place_ones(mat)
         return [x._replace(data_ref=spenv._push(
             div_p.bind(mat.data, layout.bcoo_multiply_dense(ones, divisor))))]
@@ -707,7 +707,7 @@ def _reduce_sum(spenv: SparsifyEnv, x: SparsifyValue, *, axes: Sequence[int],
 
 
 def _of_booleans(name: str, rule: Rule) -> Rule:
-    """The rule of bits for arrays of bool, whose product is "and" and whose sum is "or"."""
+    """`rule`, for "and" and "or" of bools, which are their product and sum; other dtypes fail."""
     def run(spenv: SparsifyEnv, x: SparsifyValue, y: SparsifyValue) -> Sequence[SparsifyValue]:
         dtype = spenv.data(x).dtype
         if dtype != layout.BOOL:
@@ -735,7 +735,7 @@ sparse_rules_bcoo[todense_p] = sparse_rules_bcsr[todense_p] = _todense
 # Bodies ------------------------------------------------------------------------------------------
 
 def _plain(x: BCOO | BCSR | Array) -> BCOO | BCSR | Array:
-    """An array without promises, which branches and iterations may not all keep."""
+    """The array without its promises about indices: a branch or iteration may break them."""
     return type(x)(x._bufs, shape=x.shape) if isinstance(x, (BCOO, BCSR)) else x   # pyright: ignore
 
 
@@ -749,7 +749,8 @@ def _compiled(closed: ClosedOlympuspr) -> Callable[..., list[PyTree]]:
 
 
 def _called(body: str) -> Rule:
-    """Of a call of a program: compiled as one, once for the types of its arguments."""
+    """The rule of a call: jit of the sparsified program, compiled once for each types of arguments.
+    """
     def rule(spenv: SparsifyEnv, *values: SparsifyValue, **params: Hashable
              ) -> list[SparsifyValue]:
         closed: ClosedOlympuspr = params[body]      # pyright: ignore[reportAssignmentType]
