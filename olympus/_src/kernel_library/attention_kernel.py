@@ -9,9 +9,9 @@
 Cotangents keep no weights: p = exp(logits - logsumexp) is computed again. With dp = ct v^T the
 logits' cotangent is p (dp - sum(out ct)).
 
-All work on [batch, heads, length, dim], where query heads may share the heads of keys. Which blocks
-there are, and which keys of a block a query looks at, is said by a `MaskInfo`; without one a query
-looks at all keys. Methods: Dao et al. 2022, FlashAttention; Milakov and Gimelshein 2018.
+All work on [batch, heads, length, dim], where query heads may share the heads of keys. A
+`MaskInfo` has the blocks to visit, and the keys of a block that a query looks at; without one a
+query looks at all keys. Methods: Dao et al. 2022, FlashAttention; Milakov and Gimelshein 2018.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _F32 = as_dtype("float32")
 
 
 class Inputs(NamedTuple):
-    """What the logits are made of, and the values. None is left out.
+    """The operands of the logits, and the values. None stands for an operand that is absent.
 
     Attributes:
       q, k, v: [batch, heads, queries, dim], [batch, kv_heads, keys, dim] twice.
@@ -72,7 +72,7 @@ class Blocks(NamedTuple):
 
 
 class Options(NamedTuple):
-    """How logits are made: cap tanh((q k^T + bias) scale / cap), `mask_value` where masked.
+    """The options of the logits: cap tanh((q k^T + bias) scale / cap), `mask_value` where masked.
 
     Attributes:
       forward, for_queries, for_keys: the blocks of the three kernels; without the latter two there
@@ -80,7 +80,7 @@ class Options(NamedTuple):
       rule: computes a mask from places of queries and keys, or None.
       residuals: return also the logarithm of the sum of exponentials, and the largest logit,
         [batch, heads, queries] each; then there is no derivative.
-      named: applied to the results that are kept for cotangents.
+      named: a function applied to the results that are kept for cotangents.
     """
 
     forward: Blocks
@@ -300,7 +300,7 @@ class Running(NamedTuple):
                 for shape in ((rows,), (rows,), (rows, dim))]
 
     def start(self, top: ArrayLike, total: ArrayLike = 0) -> None:
-        """Forget all blocks: of one logit `top` if `total` is 1."""
+        """Begin without a block, or (`total` 1) with one logit `top` whose value is 0."""
         self.top[...] = full(self.top.shape, top, _F32)
         self.total[...] = full(self.total.shape, total, _F32)
         self.acc[...] = zeros(self.acc.shape, _F32)
@@ -359,7 +359,7 @@ def _queries_kernel(plan: _Plan, options: Options, tables: Sequence[Reference], 
     def _() -> None:
         acc[...] = zeros(acc.shape, _F32)
 
-    for out in dbias:       # also of blocks that are not visited
+    for out in dbias:       # blocks that no step visits keep these zeros
         out[...] = zeros(out.shape, out.dtype)
 
     @when(plan.kind(tables) > 0)
@@ -421,9 +421,9 @@ def _attention_fwd(x: Inputs, masks: Masks, options: Options) -> PyTree:
 def _attention_bwd(options: Options, residuals: PyTree, ct: Array) -> PyTree:
     x, masks, out, lse = residuals
     mean = (out.astype(_F32) * ct.astype(_F32)).sum(-1)
-    assert options.for_keys is not None     # the forward rule has looked
+    assert options.for_keys is not None     # the forward rule has checked it
     table, shared = masks.for_queries, False
-    if table is None and masks.for_keys is not None:    # which has all blocks, at their places
+    if table is None and masks.for_keys is not None:    # its tables have all blocks, in order
         table, shared = masks.for_keys._replace(data_next=None), True
     plan = _Plan(x, table, options.for_queries or options.for_keys, False, shared)
     bias = x.bias is not None

@@ -298,7 +298,7 @@ def _gmm_bwd(preferred_element_type: DTypeLike, tiling: Tiling, transpose_rhs: b
     dlhs = _gmm(ct, rhs, sizes, lhs.dtype, tiling, offset, None, not transpose_rhs, interpret)
     drhs = tgmm(lhs.T, ct, sizes, rhs.dtype, tiling, offset, rhs.shape[0], interpret=interpret)
     dold = None
-    if old is not None:     # its rows that are left
+    if old is not None:     # the group's remaining rows
         first = 0 if offset is None else offset
         ends, row = cumsum(sizes), arange(lhs.shape[0])
         group = searchsorted(ends, row, side="right")

@@ -1,8 +1,8 @@
 """Attention of sequences with any number of queries each to keys in pages, by a kernel.
 
 The queries of all sequences stand one behind the other, so that a block of queries may belong to
-several. The grid runs, for each block of queries, through the pages of each sequence, and leaves
-out those that none of its queries looks at.
+several. For each block of queries the grid runs through the pages of each sequence, and skips
+pages that none of the queries looks at.
 
 Keys and values take turns along one axis of the pages: the head 2 h is the keys' head h, 2 h + 1
 the values'.
@@ -108,7 +108,7 @@ def dynamic_validate_inputs(
 def get_tuned_block_sizes(q_dtype: np.dtype, kv_dtype: np.dtype, num_q_heads_per_blk: int,
                           num_kv_heads_per_blk: int, head_dim: int, page_size: int,
                           max_num_batched_tokens: int, pages_per_seq: int) -> tuple[int, int]:
-    """The numbers of pages and of queries of a block, where none are given.
+    """The default numbers of pages and of queries in a block.
 
     Args:
       q_dtype, kv_dtype, num_q_heads_per_blk, num_kv_heads_per_blk, head_dim, page_size: of the

@@ -49,7 +49,7 @@ _WITHOUT_NAN = frozenset(["float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn"])
 
 
 def blank(shape: Sequence[int], dtype: DType) -> Array:
-    """What is read where nothing was written: NaN, the least integer, False; or 0."""
+    """The number that fills unwritten memory: NaN, the least integer, False; or 0."""
     if memory_is_zero():
         return full(tuple(shape), 0, dtype)
     if dtypes.is_integer(dtype):
@@ -61,8 +61,8 @@ def blank(shape: Sequence[int], dtype: DType) -> Array:
 class Block(View):
     """A block of an array that is padded to `padded`.
 
-    Its operands are, for each axis, where the block starts; of a `BoundedSlice` also its size, of
-    an `Indirect` axis the indices instead.
+    Its operands are, for each axis, the block's start; for a `BoundedSlice` its size, too, and for
+    an `Indirect` axis the indices in place of the start.
     """
 
     __slots__ = ("dims", "padded", "sizes")
@@ -85,8 +85,8 @@ class Block(View):
 
     def _window(self, ops: Sequence[ArrayLike]
                 ) -> tuple[Sequence[Array], list[int], list[Array | None], list[Array | None]]:
-        """Starts and sizes of a window, the least that has the block; then, for each axis, how many
-        of its elements are the block's, and at which indices they are."""
+        """Starts and sizes of the smallest window around the block; then, for each axis, how many
+        elements of the window belong to the block, and their indices (None: all, in order)."""
         rest: Any = iter(ops)
         starts, sizes, bounds, indices = [], [], [], []
         for d, size, whole in zip(self.dims, self.sizes, self.padded, strict=True):
@@ -140,7 +140,7 @@ class Block(View):
         return dynamic_slice(x, starts, sizes, allow_negative_indices=False)
 
     def _within(self, bounds: Sequence[Array | None]) -> Array | None:
-        """Which elements are before the ends of bounded slices; None if there are none."""
+        """Which elements are before the ends of bounded slices; None without bounded slices."""
         valid = None
         for axis, size in enumerate(bounds):
             if size is not None:
@@ -232,7 +232,7 @@ class BlockMapping:
             return 0, 0
         lo, hi = d.padding if type(d) is Element else (0, 0)
         whole, size = lo + n + hi, d.block_size
-        # Written so that a size that is symbolic is known to be at least one block.
+        # In this form a symbolic size is known to be at least one block.
         return lo, hi if definitely_equal(whole, size) else (
             floor_div(whole + size - 1, size) * size - lo - n)
 
@@ -330,7 +330,7 @@ class BlockMapping:
         return lax_slice(x, lows, [lo + n for lo, n in zip(lows, self.aval.shape, strict=True)])
 
     def blank(self) -> Array:
-        """An output to which nothing is written yet, with its padding."""
+        """An unwritten output, with its padding."""
         return blank(self.block.padded, self.aval.dtype)
 
 
@@ -349,15 +349,15 @@ def _shown(dims: Sequence[BlockDim]) -> str:
 
 def not_taken(fun: Callable[..., object], args: Sequence[PyTree],
               named: Mapping[str, PyTree] = {}) -> str | None:
-    """What Python says of a function that does not take these arguments; None if it does."""
+    """Python's error text if a function does not accept these arguments; None if it does."""
     try:
         signature = inspect.signature(fun)
-    except (TypeError, ValueError):     # of some callables nothing is known
+    except (TypeError, ValueError):     # some callables have no signature
         return None
     try:
         signature.bind(*args, **named)
     except TypeError as error:
-        return str(error)       # not the error, which keeps the callers' frames
+        return str(error)       # not the error: it would keep the callers' frames alive
     return None
 
 

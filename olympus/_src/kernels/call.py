@@ -187,11 +187,11 @@ def pallas_call(kernel: Callable[..., None], out_shape: PyTree, *,
 
 
 class _Call:
-    """A call of a kernel: its operands, how they are cut, and the loop over the grid.
+    """A call of a kernel: its operands, the blocks that they are cut into, the loop over the grid.
 
-    The kernel's references are in the order scalars, inputs, outputs, scratch; so are the contents
-    that the loop has for them. The last of the scratch is the state of random numbers, which the
-    kernel does not get.
+    The kernel's references are in the order scalars, inputs, outputs, scratch, and the loop's
+    contents in the same order. The last scratch is the state of random numbers, which is no
+    argument of the kernel.
     """
 
     def __init__(self, kernel: Callable[..., None], spec: GridSpec, out_shape: PyTree,
@@ -201,7 +201,7 @@ class _Call:
         self.kernel, self.aliases, self.steps = kernel, aliases, steps
         self.grid_names = spec.grid_names
         self.grid = tuple([g if isinstance(g, (int, SymbolicDim)) else None for g in spec.grid])
-        self.sizes = list(map(as_index, sizes))     # those that are computed
+        self.sizes = list(map(as_index, sizes))     # the sizes that are arrays
         skipped = spec.num_scalar_prefetch
         scalar_args, block_args = args[:skipped], args[skipped:]
         scalars, scalar_avals, self.scalar_tree = flatten("pallas_call: args", scalar_args)
@@ -209,8 +209,8 @@ class _Call:
         outs, self.out_tree = tree_flatten(out_shape)
         scratch, self.scratch_tree = tree_flatten(spec.scratch_shapes)
         self.scratch = [*scratch, GENERATOR]
-        # Under `shard_map` all references vary along the axes along which one operand does, or
-        # what the kernel closes over: `vma`.
+        # Under `shard_map` all references vary along the axes along which any operand, or any value
+        # that the kernel closes over (`vma`), varies.
         self.vma = vma.union(*[a.vma for a in (*scalar_avals, *in_avals)])
         self.scalars, self.ins = [[tags.pvary(x, self.vma) for x in xs] for xs in (scalars, ins)]
         scalar_avals, in_avals, out_avals, scratch_avals = [
@@ -293,9 +293,9 @@ class _Call:
     def loop(self, kernel: ClosedOlympuspr, changed: Sequence[bool], outer: Sequence[Array],
              computed: Sequence[Array], scalars: Sequence[Array], ins: Sequence[Array]
              ) -> list[Array]:
-        """The outputs, by the kernel's program on contents, which returns those that it `changed`.
+        """The outputs of all steps. `kernel` works on contents and returns the `changed` ones.
 
-        Those are carried from step to step; all others are constants of the loop.
+        Changed contents are carried from step to step; all others are constants of the loop.
         """
         sizes, n_in = iter(computed), self.counts[1]
         outs = [m.blank() for m in self.mappings[n_in:]]
@@ -350,7 +350,7 @@ class _Call:
 
 
 def _row(x: PyTree) -> Sequence[PyTree]:
-    """What becomes of outputs or scratch among a kernel's arguments."""
+    """Outputs or scratch as arguments of a kernel: a row of references."""
     return x if isinstance(x, (tuple, list)) else (x,)
 
 

@@ -51,7 +51,7 @@ def place_of(spec: BlockSpec, ref: Reference, ids: Sequence[Array]) -> tuple[PyT
 
 
 class _Steps(NamedTuple):
-    """A body, the grid that it runs over, the specs of its references; how many of them it reads.
+    """A body, its grid, the specs of its references, and the number of inputs among them.
     """
 
     body: Callable[..., None]
@@ -73,7 +73,7 @@ class _Steps(NamedTuple):
                 else:
                     self._on_buffers(refs, scratches, prologue, ids[::-1], buffers)
 
-        steps: Any = 1      # an int if all sizes are: then the loop has a reverse mode
+        steps: Any = 1      # an int for sizes that are ints: such loops have a reverse mode
         for n in self.sizes:
             steps = steps * n
         fori_loop(0, steps, one, None)

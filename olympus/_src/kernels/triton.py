@@ -1,6 +1,6 @@
 """The words of kernels for GPUs by Triton: options, masked loads and stores, atomic operations.
 
-Steps run in turn, so that an operation is atomic as it is.
+Steps run in turn, so every operation is atomic.
 """
 
 from __future__ import annotations
@@ -79,11 +79,11 @@ class Atomic(Protocol):
 
 
 def _atomic(name: str, op: Callable[[Array, Array], Array], what: str, shown: str) -> Atomic:
-    """The function `atomic_…` that writes `op` of a part and a value; `shown` of [0 1 2] and 1."""
+    """The function `atomic_…`, which writes `op(part, value)`; `shown` is its example's result."""
     def atomic(x_ref_or_view: Reference, idx: object, val: ArrayLike, *,
                mask: ArrayLike | None = None) -> Array:
         part = masked.part_of(name, x_ref_or_view, idx)
-        if any(typeof(x).shape for x in part.ops):      # its elements may be of one place
+        if any(typeof(x).shape for x in part.ops):      # several elements may have one place
             return _one_by_one(op, part, val, mask)
         old = masked.load(x_ref_or_view, idx, mask=mask, other=0)
         new = op(old, uf.add(val, 0))
