@@ -94,8 +94,8 @@ class Steps:
                    -(-prod(shared) // cores) if cores > 1 else 0)
 
     def at(self, ids: Sequence[Array]) -> tuple[Sequence[Array], Array | None]:
-        """The place in the grid of the loop's step `ids`, and whether it is a core's first step; None
-        if there is one core."""
+        """The place in the grid of the loop's step `ids`, and whether it is a core's first step, or
+        None if there is one core."""
         place: Any = literal(0, INT32)
         for i, n in zip(ids, self.shared, strict=False):
             place = add(mul(place, literal(n, INT32)), i)
