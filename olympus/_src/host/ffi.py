@@ -42,7 +42,7 @@ Aliases: TypeAlias = tuple[tuple[int, int], ...]        # (operand, result that 
 _METHODS = (*VMAP_METHODS, "legacy_vectorized")
 _STAGES = ("instantiate", "prepare", "initialize", "execute")
 _ARRAYS = frozenset((lib.ArrayImpl,))
-_NEWEST = 4     # the version of custom calls whose targets are typed
+_NEWEST = 4     # the version of custom calls of XLA's typed FFI
 _USUAL = {"attributes": NO_ATTRIBUTES, "custom_call_api_version": _NEWEST,
           "has_side_effect": False, "input_output_aliases": (), "legacy_backend_config": None,
           "num_batch_dims": 0, "vmap_method": None}
@@ -74,7 +74,7 @@ class FfiCall(Primitive):
 
     def spread(self, operands: Sequence[tags.Operand], outs: Sequence[Aval], params: Params
                ) -> list[tags.Entries]:
-        """Sharded as `result_shape_dtypes` say, and along axes that vmap added as the operands."""
+        """Sharded by `result_shape_dtypes`, and along axes that vmap added like the operands."""
         added, entries_of_outs = range(params["num_batch_dims"]), []
         for a in params["result_avals"]:
             entries = list(a.sharding.spec.partitions) if isinstance(a, ShapedArray) else []
@@ -86,7 +86,7 @@ class FfiCall(Primitive):
         return entries_of_outs
 
     def shown(self, eqn: OlympusprEqn) -> Params:
-        """Without default values, and without the types of results, which are the results' own."""
+        """The params that differ from their default, without the types of results."""
         rows = {"input_layouts": _orders("ffi_call", "input", None, [v.aval for v in eqn.invars]),
                 "output_layouts": _orders("ffi_call", "output", None, eqn.params["result_avals"])}
         usual = {**_USUAL, **rows, "result_avals": eqn.params["result_avals"]}
@@ -135,7 +135,7 @@ class FfiCall(Primitive):
                 num_batch_dims=added, vmap_method=vmap_method,
                 input_output_aliases=input_output_aliases, **params)
 
-        # An operand whose buffer is a result's has all elements, as that has.
+        # An operand that gives its buffer to a result has all elements, like the result.
         outs = call_elements(
             self, axis.size, args, dims, vmap_method,
             call(result_avals, input_layouts, output_layouts, num_batch_dims),
@@ -154,8 +154,8 @@ def _within(orders: Sequence[Order], widened: Sequence[bool]) -> tuple[Order, ..
 
 
 def _partitioned(b: Builder, added: int) -> dict[str, IrAttribute]:
-    """What tells XLA that a call may be cut along the leading axes, of those that vmap has added,
-    that all operands and results have.
+    """The attribute by which XLA may cut a call along those axes of vmap that all operands and
+    results have.
     """
     operands, results = [list(map(_shape, avals)) for avals in (b.avals_in, b.avals_out)]
     shapes = [*operands, *results]
@@ -166,7 +166,7 @@ def _partitioned(b: Builder, added: int) -> dict[str, IrAttribute]:
     if not count:
         return {}
     marks = {FRONTEND: value_attr({"num_batch_dims": str(count)})}
-    if len(b.module.places.devices) > 1:    # Shardy is told which axes of an operation are one
+    if len(b.module.places.devices) > 1:    # Shardy's rule of equal axes
         sdy, sizes = lib.mlir.sdy_attributes, list(shapes[0][:count])
         mappings = []
         for shape in shapes:
@@ -210,7 +210,7 @@ def _shape(aval: Aval) -> tuple[DimSize, ...]:
     return physical_aval(aval).shape if isinstance(aval, ShapedArray) else ()
 
 
-# What is checked before anything is recorded -----------------------------------------------------
+# Checks before anything is recorded --------------------------------------------------------------
 
 
 def promised_avals(what: str, results: Sequence[object]) -> tuple[Aval, ...]:
@@ -226,7 +226,7 @@ def promised_avals(what: str, results: Sequence[object]) -> tuple[Aval, ...]:
                              f"'dtype' attributes. Got {x!r} at position {i}; pass an olympus."
                              "ShapeDtypeStruct for each result.")
         dtype = dtypes.as_dtype(result.dtype)
-        # Types of arrays and traced values say how they are cut.
+        # Types of arrays and traced values have a sharding.
         aval = getattr(x, "aval", x) if not isinstance(x, ShapedArray) else x
         if not isinstance(aval, ShapedArray):
             try:
@@ -279,7 +279,7 @@ def read_aliases(what: str, pairs: Aliases, operands: Sequence[Aval], results: S
 
 def _orders(what: str, kind: str, layouts: Sequence[LayoutLike] | None, avals: Sequence[Aval],
             from_innermost: bool = False) -> tuple[Order, ...]:
-    """The order of axes of each array, by rows where nothing is said."""
+    """The order of the axes of each array; None is by rows."""
     if layouts is None:
         layouts = [None] * len(avals)
     if len(layouts) != len(avals):
@@ -308,7 +308,7 @@ def _orders(what: str, kind: str, layouts: Sequence[LayoutLike] | None, avals: S
 
 
 class _Promised(NamedTuple):
-    """What `ffi_call` is given."""
+    """The arguments of `ffi_call`."""
 
     target_name: str
     result_avals: tuple[Aval, ...]
@@ -322,7 +322,7 @@ class _Promised(NamedTuple):
 
 
 class _Promise:
-    """The same, hashed once."""
+    """Arguments of `ffi_call` with their hash."""
 
     __slots__ = ("given", "hash")
 
@@ -339,7 +339,7 @@ class _Promise:
 @memoize(1024)
 def _params(made: _Promise, avals: tuple[Aval, ...], attributes: Attributes
             ) -> tuple[Params, Callable[..., list[Array]]]:
-    """The params of a call on operands of these types, and the program of one outside of others."""
+    """The params of a call on operands of these types, and the program of an eager call."""
     promise = made.given
     if attributes.values and promise.custom_call_api_version < _NEWEST:
         raise ValueError("ffi_call: The use of ffi_call attributes requires a custom call API "
@@ -375,7 +375,7 @@ def _hashable(what: str, layouts: Sequence[LayoutLike] | None) -> tuple[LayoutLi
 
 
 def _avals_of(args: tuple[ArrayLike, ...]) -> tuple[Aval, ...]:
-    """The types of operands; TypeError that says which is none."""
+    """The types of operands; TypeError for an operand that is no array."""
     try:
         return tuple(map(typeof, args))
     except TypeError:
@@ -402,17 +402,17 @@ def ffi_call(target_name: str, result_shape_dtypes: object, *, has_side_effect: 
       target_name: the name that it is registered by (`register_ffi_target`). It is looked for when
         a program is compiled, so programs can be lowered and exported without.
       result_shape_dtypes: an object with shape and dtype, or a list or tuple of them; 64-bit dtypes
-        are taken as they are. `olympus.core.abstract_token` stands for a token.
+        stay 64-bit, also without x64. `olympus.core.abstract_token` stands for a token.
       has_side_effect: whether it is called although nothing reads its results.
       vmap_method: what vmap does. "sequential" and "sequential_unrolled" call it per element;
         "expand_dims" and "broadcast_all" call it once, with a leading axis of size 1 or repeated on
         operands that are not mapped.
       input_layouts, output_layouts: for each array a sequence of its axes, the outermost (slowest)
         first, a `Layout`, or None for by rows. XLA copies arrays that lie otherwise.
-      input_output_aliases: which operand's buffer a result takes, by their places: the handler gets
-        one buffer for both.
+      input_output_aliases: from the number of an operand to the number of the result that takes its
+        buffer: the handler gets one buffer for both.
       custom_call_api_version: 4 for handlers of the typed API; 1 to 3 for XLA's earlier ones.
-      legacy_backend_config: the text that those get in place of attributes.
+      legacy_backend_config: the text that earlier ones get in place of attributes.
     Returns: A function of arrays, by position, and attributes, by name: bools, ints (int64), floats
       (float64), str, NumPy numbers and arrays (their dtypes), rows of numbers, and dicts of these.
       It returns an array, or a list or tuple of arrays.
@@ -459,7 +459,7 @@ def ffi_call(target_name: str, result_shape_dtypes: object, *, has_side_effect: 
             avals = _avals_of(args)
             named = Attributes(attributes) if attributes else NO_ATTRIBUTES
             params, alone = _params(promise, avals, named)
-            # Outside of programs this saves `bind`, which looks up the program by all params.
+            # An eager call skips `bind`, which would look up the program by all params.
             if ctx.trace is BASE and {*map(type, args)} <= _ARRAYS:
                 try:
                     outs = alone(*args)
@@ -540,7 +540,7 @@ def build_ffi_lowering_function(
         read_aliases(call_target_name, aliases, ctx.avals_in, ctx.avals_out)
         outs = _emit(ctx, call_target_name, operands, config, attributes, layouts, dict(aliases),
                      side_effect, version, more, types)
-        # One without results is the last operation of its block.
+        # A call without results is the last operation of its block.
         last: Any = outs[0].owner if outs else ctx.block.ip.block.operations[-1]
         return last
 
@@ -641,7 +641,7 @@ def register_ffi_target(name: str, fn: object, platform: str = "cpu", api_versio
       platform: "cpu", "gpu", "rocm" or "tpu".
       api_version: 1 for handlers of the typed API, which XLA's headers declare; 0 for functions of
         the earlier one.
-      **kwargs: further options of jaxlib's own function.
+      **kwargs: further options for jaxlib's own function.
 
     Registering the same function again does nothing. ValueError for another one under a name that
     is taken, and for what XLA refuses: a handler built with headers of another version, or before

@@ -446,7 +446,7 @@ class _Writer:
             self._calls.append((directory, name, size, call))
             self._bytes += size
             if self._thread is None:
-                # A daemon thread: at its end a process waits for it only in `flush`, a bounded time.
+                # A daemon thread: a process that ends waits for it only in `flush`, a bounded time.
                 thread = threading.Thread(target=self._run, name="olympus-cache", daemon=True)
                 try:
                     thread.start()

@@ -1,6 +1,6 @@
 """Calls of foreign functions in compiled programs: missing targets, and handlers' refusals.
 
-XLA's own words name neither the call nor the user's line, of an attribute not even the name.
+XLA's own messages name neither the call nor the user's line, nor the name of an attribute.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _BAD_TYPE = re.compile(r"Wrong (scalar data |array data |attribute |buffer d)typ
                        r"(PRED|[A-Z]+\d+(?:E\dM\d\w*?)?|array|dictionary|scalar|string)")
 _BAD_RANK = re.compile(r"Wrong buffer rank: expected (\d+) but got (\d+)")
 _BAD_NAME = re.compile(r"Attribute name mismatch: (\S+?) vs (\S+?)(?=Wrong|Attribute|\s|$)")
-# XLA's names of what attributes and elements are.
+# XLA's names for the types of attributes and elements.
 _DTYPES = {"PRED": "bool", **{f"{x}{n}": f"{y}{n}" for x, y in (("S", "int"), ("U", "uint"))
                               for n in (1, 2, 4, 8, 16, 32, 64)},
            "F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64",
@@ -36,7 +36,7 @@ class MissingTarget(ValueError):
     """A program calls a foreign function that this process has not registered."""
 
 
-# To users it is a ValueError; caches keep an entry that lacks nothing but a target.
+# A ValueError for users, a class of its own for caches: they keep an entry that lacks a target.
 MissingTarget.__name__ = MissingTarget.__qualname__ = "ValueError"
 MissingTarget.__module__ = "builtins"
 
@@ -71,7 +71,7 @@ def _register(target: str, platform: str) -> str:
 
 
 def explained(error: Exception, calls: Sequence[ForeignCall]) -> Exception | None:
-    """The error for what XLA says of the foreign calls of a program; None if it says nothing."""
+    """The explained error if XLA's message concerns foreign calls of a program, else None."""
     text = str(error)
     if missing := _MISSING.search(text):
         target, platform = missing[1], "cpu" if missing[2] == "Host" else missing[2]
@@ -160,7 +160,7 @@ def _rank(aval: str) -> int:
     return sizes.count(",") + bool(sizes)
 
 
-# What XLA calls kinds of attributes, and how ours begin.
+# XLA's names for kinds of attributes, and how our text for such an attribute begins.
 _STARTS = {"scalar": ("bool", "int", "uint", "float"), "string": ("str",), "array": ("array",),
            "dictionary": ("dict",)}
 _WANTED = {"scalar data ": "{0} is required; pass numpy.{0}(…): a Python int is int64, a float "
