@@ -113,8 +113,8 @@ class WithContents(Rules):
                 raise ValueError(
                     f"custom_vjp: {writer} writes the reference {typeof(x)}, which holds a "
                     "differentiated value;\n  it is required to stay as it is, since the rules "
-                    f"{', '.join(self.names)} give no derivative of what is written;\n  return "
-                    "what is to be written, and write it outside, or use custom_jvp, whose rule "
+                    f"{', '.join(self.names)} give no derivative for the write;\n  return "
+                    "the new content, and write it outside, or use custom_jvp, whose rule "
                     "writes tangents, too.")
 
 

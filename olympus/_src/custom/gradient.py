@@ -65,7 +65,7 @@ def custom_gradient(fun: Callable[P, tuple[R, Callable[..., PyTree]]]) -> Callab
 
     Args: fun: `fun(*args) -> (out, rule)` with `rule(cotangent of out) -> cotangents of args`, a
         tuple with one entry per argument; a single argument's cotangent may stand by itself. The
-        rule may use whatever `fun` computed.
+        rule may close over values that `fun` computed.
     Returns: A function of the same arguments that returns `out`.
 
     >>> @olympus.custom_gradient

@@ -1,4 +1,4 @@
-"""Exports as artifacts: which metadata and modules the container holds."""
+"""Exports as artifacts: the metadata and modules that the container holds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _SIMPLE = {"fun_name": str, "nr_devices": int, "calling_convention_version": int,
            "uses_global_constants": bool}
-Fields: TypeAlias = dict[str, Any]      # of an export by name, as JSON or as `Exported` takes them
+Fields: TypeAlias = dict[str, Any]      # the fields of an `Exported`, as JSON or as arguments
 
 
 def encode(exported: ExportedProgram, vjp_order: int) -> bytearray:

@@ -144,8 +144,8 @@ def buffer_callback(callback: Callable[..., None], result_shape_dtypes: PyTree, 
         and the arguments as buffers. `numpy.asarray` views a buffer on the CPU,
         `__cuda_array_interface__` describes one on a GPU, DLPack both. Never write to
         arguments: they may be arrays of the caller's, although NumPy's views permit it. No view
-        may outlive the callback, which returns None. Elements of 2 or 4 bits have 8 in buffers: int4
-        arrives as int8, float4_e2m1fn as float8_e4m3fn.
+        may outlive the callback, which returns None. Elements of 2 or 4 bits have 8 in buffers:
+        int4 arrives as int8, float4_e2m1fn as float8_e4m3fn.
       result_shape_dtypes: pytree of objects with shape and dtype.
       has_side_effect: whether it is called although nothing reads its results.
       vmap_method: as for `ffi_call`.

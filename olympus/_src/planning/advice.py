@@ -1,4 +1,4 @@
-"""What to do about a plan: what to donate, to shard, to compute again, to pad less."""
+"""Advice on a plan: arguments to donate or shard, values to compute again, axes to pad less."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from ..types.sharding import NamedSharding, Sharding, axes_of
 from .hlo import Place
 from .result import ArgumentMemory, LineMemory, MemoryPlan, line_of
 
-_SHARE = 0.1        # of all memory, from which something is worth a word
-_SMALL = 1 << 20    # bytes below which padding is not
+_SHARE = 0.1        # the share of all memory from which advice is given
+_SMALL = 1 << 20    # the least bytes of padding for advice
 _MOST = 3           # sentences of one kind
 
 
 def advice(memory: MemoryPlan, arguments: Sequence[ArgumentMemory], lines: Sequence[LineMemory],
            shardings: Mapping[str, Sharding | None], shapes: Mapping[str, tuple[int, ...]],
            donatable: int, differentiated: bool, float64: Place | None) -> list[str]:
-    """What to do, the most needed first.
+    """Sentences of advice, the most important first.
 
     Args:
-      memory, arguments, lines: of the plan.
+      memory, arguments, lines: the plan's.
       shardings: of arguments, by name; shapes: their whole shapes.
-      donatable: bytes of arguments that results could take the place of, and do not.
+      donatable: bytes of results that could use the memory of arguments, and do not.
       differentiated: whether the program has a backward pass.
       float64: the line of a value of 64 bits, on a device that has no such arithmetic.
     """

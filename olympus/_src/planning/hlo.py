@@ -42,7 +42,7 @@ _SAME = {"bitcast", "get-tuple-element", "tuple", "while", "optimization-barrier
          "domain"}
 _FREE = _SAME | {"parameter", "constant", "partition-id", "replica-id", "after-all", "iota"}
 _SLICES = ("dynamic-slice", "slice", "gather")
-# Instructions of which a part needs all of the operands, as far as is known here.
+# Instructions whose every part may need all of the operands.
 _WHOLE = {"broadcast", "call", "conditional", "convolution", "custom-call", "dot", "fusion", "map",
           "reduce-window", "scatter", "select-and-scatter", "sort", "tuple", "while"}
 
@@ -78,7 +78,7 @@ class Collective(NamedTuple):
 
 
 class PeakMemory(NamedTuple):
-    """Memory that is held when most is: bytes, what for, and the user's line."""
+    """Memory that is held at the peak: bytes, purpose, and the user's line."""
 
     bytes: int
     what: str
@@ -105,7 +105,7 @@ class Instruction(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What a program does on one device.
+    """The figures of a program on one device.
 
     Attributes:
       arguments: bytes of each, by its name.
@@ -303,7 +303,7 @@ def _called(instruction: Instruction) -> dict[str, list[str]]:
 
 
 class _Buffer:
-    """A piece of memory: its bytes, the first and last instruction that need it, and whose it is.
+    """A piece of memory: its bytes, the first and last instruction that need it, and its owner.
     """
 
     __slots__ = ("bytes", "first", "last", "of")
@@ -335,7 +335,7 @@ class _Update(NamedTuple):
 
 
 class _Work(NamedTuple):
-    """What one run of a computation does."""
+    """The figures of one run of a computation."""
 
     products: Mapping[str, float]
     bytes: float
@@ -526,7 +526,7 @@ class _Reader:
         called = _called(instruction)
         if instruction.opcode == "fusion":
             return [(name, True) for name in called.get("calls", ())]
-        if instruction.opcode == "conditional":     # the dearest branch
+        if instruction.opcode == "conditional":     # the most expensive branch
             names = [name for part in called.values() for name in part]
             return [(max(names, key=lambda n: self.work(n).bytes), False)] if names else []
         if instruction.opcode in ("while", "call", "async-start"):
@@ -587,14 +587,14 @@ class _Reader:
         """The bytes that a fusion reads of parameters of which it needs a part only, by their
         numbers; and the bytes that it writes of results of which it writes slices, by theirs.
 
-        Of an operand, a slice needs a part, and so does what computes elements of which a part is
-        needed.
+        A slice needs a part of its operand; so does an elementwise operation if only a part of its
+        result is needed.
         """
         instructions = self.program.computations.get(body, ())
         sizes = {i.name: sum(x.data for x in _leaves(i.type)) for i in instructions}
         updates = self.updates(body)
         in_place = {i.name for update in updates.values() for i in update.slices}
-        # The share of each result that slices need together, and that is needed otherwise.
+        # The part of each result that all slices need together, and the part for other uses.
         sliced: dict[str, float] = {}
         direct: dict[str, float] = {}
         reads: dict[int, int] = {}
@@ -676,7 +676,7 @@ def _convolution(image: Array, kernel: Array, result: Array, labels: re.Match[st
 @memoize(1024)
 def _pairs(image: int, kernel: int, result: int, stride: int, pad: int, holes: int, spread: int
            ) -> int:
-    """How many places of a result and a kernel meet a number of an image, along one axis."""
+    """How many pairs (place of the result, place of the kernel) meet the image, along one axis."""
     meet = np.arange(kernel, dtype=np.int64) * spread - pad
     if holes == 1:
         first = np.maximum(-(meet // stride), 0)
@@ -725,11 +725,11 @@ def _along(ids: np.ndarray, names: Sequence[str], axes: str) -> Groups:
 
 
 def read(text: str, lengths: Mapping[tuple[str, int], int] | None = None) -> Reading:
-    """What a compiled program does on one device.
+    """The figures of a compiled program on one device.
 
     Args:
       text: the optimised program, as `Compiled.as_text` gives it.
-      lengths: of loops, by file and line: of those whose length the text does not say.
+      lengths: by file and line, the lengths of loops, for those without a length in the text.
     """
     program = _parsed(text)
     if not program.entry:

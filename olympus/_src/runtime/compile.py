@@ -446,9 +446,7 @@ def _shardings(xla: LoadedExecutable, devices: tuple[Device, ...],
 
 
 def _as_typed(aval: Aval, chosen: Sharding, kind: str | None, meshes: Sequence[Mesh]) -> Sharding:
-    """The sharding of a result: by its type where all axes are explicit, else XLA's choice with
-    the type's explicit axes, over a mesh of the type's axis types.
-    """
+    """A result's sharding: its type's, or XLA's choice with the explicit axes of its type."""
     if not (isinstance(aval, ShapedArray) and aval.sharded):
         return chosen
     abstract = aval.sharding.mesh
@@ -469,9 +467,8 @@ def _as_typed(aval: Aval, chosen: Sharding, kind: str | None, meshes: Sequence[M
 
 
 def _named_as_told(told: object, chosen: object, auto: Sequence[object]) -> object:
-    """The entry of one axis: the explicit mesh axes of its type, and the Auto axes that XLA chose.
-
-    XLA's choice does not show mesh axes of size 1.
+    """One axis' entry: explicit mesh axes of its type, and Auto axes of XLA's choice, which lacks
+    axes of size 1.
     """
     names, at = [n for n in axes_of(chosen) if n in auto or n in axes_of(told)], 0
     for name in axes_of(told):
