@@ -20,7 +20,7 @@ from ..interpreters.discharge import content, discharge, is_cell, put_back, sour
 from ..lax.shape import instantiate
 from ..types.avals import is_float0
 from ..types.refs import ref_aval
-from .rules import CustomCall, Rules, UserRules, WithTangents, merged
+from .rules import CustomCall, Rules, UserRules, WithTangents, Wrapping, merged
 from .vjp import Backward, Forward, flat_backward
 
 _refs: Any = lazy_module("olympus._src.lax.refs")       # where there are references
@@ -40,7 +40,7 @@ def is_written(ref: Reference, before: Reference) -> bool:
                for eqn in ref._trace.eqns[before:] for e in input_effects(eqn.effects))
 
 
-class WithContents(Rules):
+class WithContents(Wrapping):
     """The rules of a function on contents, which returns the contents that it writes.
 
     cells: per operand, the number of its reference, or None; two operands may be one reference.
@@ -48,22 +48,16 @@ class WithContents(Rules):
     sources: the indices of the references themselves, as in `discharge`.
     """
 
-    __slots__ = ("code", "identity", "own", "rules", "cells", "new", "sources", "symbolic",
-                 "changed")
+    __slots__ = ("cells", "new", "sources", "symbolic", "changed")
 
     def __init__(self, rules: Rules, cells: Sequence[int | None], new: Sequence[bool],
                  sources: Sequence[int | None], params: Params, exact: bool = False) -> None:
-        super().__init__(rules)
-        self.rules, self.cells, self.new = rules, tuple(cells), tuple(new)
-        self.sources, self.symbolic = tuple(sources), params.get("symbolic_zeros", False)
+        self.cells, self.new, self.sources = tuple(cells), tuple(new), tuple(sources)
+        super().__init__(rules, self.cells, self.new, self.sources)
+        self.symbolic = params.get("symbolic_zeros", False)
         # The numbers of written references. Where the function is still Python, its first run says.
         self.changed = {k for k, n in zip(cells, new, strict=True) if n and k is not None and exact}
-        self.code, self.own = rules.code, rules.own
-        self.identity = (self.cells, self.new, self.sources, rules.identity)
         self.num_contents += sum(self.new)
-
-    def closed_over(self, references: bool = False) -> list[Tracer]:
-        return self.rules.closed_over(references)
 
     def function(self, fun: Callable[..., list[Array]]) -> Callable[..., list[Array]]:
         """The user's function, flat, on contents."""

@@ -478,26 +478,34 @@ class Shifted(Rules):
         return self.rules(primals[self.num_leading:], others[self.num_leading:])
 
 
-class Batched(Rules):
+class Wrapping(Rules):
+    """Rules that run other rules. They equal rules that wrap equal ones with the same `added`."""
+
+    __slots__ = ("code", "identity", "own", "rules")
+
+    def __init__(self, rules: Rules, *added: object) -> None:
+        super().__init__(rules)
+        self.rules, self.code, self.own = rules, rules.code, rules.own
+        self.identity = (*added, rules.identity)
+
+    def closed_over(self, references: bool = False) -> list[Tracer]:
+        return self.rules.closed_over(references)
+
+
+class Batched(Wrapping):
     """Rules under vmap: they run under the vmap's own trace, above the current one.
 
     Either all outputs are mapped, along axis 0, or none is: if any is, all (co)tangents belong to
     elements.
     """
 
-    __slots__ = ("code", "identity", "own", "trace", "rules", "dims", "mapped", "out_dims")
+    __slots__ = ("trace", "dims", "mapped", "out_dims")
 
     def __init__(self, trace: BatchTrace, rules: Rules, dims: Sequence[int | None]) -> None:
-        super().__init__(rules)
-        self.trace, self.rules, self.dims = trace, rules, list(dims)
-        self.code, self.own = rules.code, rules.own
-        # Rules that are mapped along other axes, or by another vmap, are not the same.
-        self.identity = (trace, self.dims, rules.identity)
+        self.trace, self.dims = trace, list(dims)
+        super().__init__(rules, trace, self.dims)
         self.mapped = mapped_by_rule(trace, rules, dims)
-        self.out_dims: list[Any] = []       # which the first run settles
-
-    def closed_over(self, references: bool = False) -> list[Tracer]:
-        return self.rules.closed_over(references)
+        self.out_dims: list[Any] = []       # the first run fills it
 
     def axes_of(self, values: Sequence[Array], dims: Sequence[MappedAxis],
                 kind: str = "to_tangent_aval") -> list[MappedAxis]:
@@ -532,33 +540,25 @@ class Batched(Rules):
                 "an object, lax.axis_index) to the function as an argument.")
 
 
-class Chosen(Rules):
+class Chosen(Wrapping):
     """The rules of a call whose outputs that are not `used` were dropped."""
 
-    __slots__ = ("code", "identity", "own", "rules", "used")
+    __slots__ = ("used",)
 
     def __init__(self, rules: Rules, used: Sequence[bool]) -> None:
-        super().__init__(rules)
-        self.rules, self.used = rules, tuple(used)
+        self.used = tuple(used)
+        super().__init__(rules, self.used)
         self.num_contents = sum(self.used[len(self.used) - rules.num_contents:])
-        self.code, self.identity, self.own = rules.code, (self.used, rules.identity), rules.own
-
-    def closed_over(self, references: bool = False) -> list[Tracer]:
-        return self.rules.closed_over(references)
 
 
-class WithFailure(Rules):
+class WithFailure(Wrapping):
     """The rules of a checked function, which returns code and words before its results."""
 
-    __slots__ = ("code", "identity", "own", "rules", "program")
+    __slots__ = ("program",)
 
     def __init__(self, rules: Rules, program: ClosedOlympuspr) -> None:
-        super().__init__(rules)
-        self.rules, self.program = rules, program
-        self.code, self.identity, self.own = rules.code, (program, rules.identity), rules.own
-
-    def closed_over(self, references: bool = False) -> list[Tracer]:
-        return self.rules.closed_over(references)
+        super().__init__(rules, program)
+        self.program = program
 
     def failure(self, primals: Sequence[Array]) -> list[Array]:
         """Code and words, by running the checked function: the rules have none."""
