@@ -1,4 +1,4 @@
-"""The eager door: numbers on devices, keys of operations, and what users may do to results."""
+"""Eager evaluation: numbers on devices, keys of operations, and what users may do to results."""
 
 import linecache
 import math

@@ -378,16 +378,16 @@ the worst errors. The reasons for the large ones, and for wrong results, are the
   float64, so above the order 170; below 0 it is by reflection, since XLA's sum has no digits from
   x = -8 on. `special.gammaln`, `special.digamma`, `special.polygamma` and `special.erfinv` have
   full precision.
-* Functions that several operations make in float32 have a few rounding errors: `boxcox`, `gdtr`,
+* Functions computed by several operations in float32 have a few rounding errors: `boxcox`, `gdtr`,
   `gdtrc`, `inv_boxcox`, `zetac`: up to 7e-6, where they nearly vanish; and their products of two
   numbers may under- or overflow where the result does not.
-* `betainc` and its relatives: parameters up to 1e30, of every ratio; in float32 all of them. Those
-  above 1e9 are computed by the uniform expansion: within 1e-11 of relative error next to the mean,
-  as the rounding of x.
+* `betainc` and its relatives: parameters up to 1e30, of every ratio; in float32 all of them.
+  Parameters above 1e9 take the uniform expansion: within 1e-11 of relative error next to the mean,
+  as large as the effect of rounding x.
 * `hyp2f1` and `hyp1f1`: where terms cancel, Taylor's series of the differential equation lead to x,
-  within about 1e-11 for parameters up to 600. Where they would not, which is for c or b below 0 and
-  a result of less than 1e-8 of the largest term, the value is NaN; NaN or infinite, too, where what
-  is between leaves the range of numbers.
+  within about 1e-11 for parameters up to 600. Where they would not, for c or b below 0 and a
+  result of less than 1e-8 of the largest term, the value is NaN; NaN or infinite, too, where an
+  intermediate value leaves the range of numbers.
 * `elliprd` of arguments whose ratios are beyond 1e30, 0.1 %.
 * Bessel functions and Airy's of arguments beyond 1e15, `ellipj` of large ones: the phase has no
   digits; the size is right.

@@ -64,7 +64,7 @@ def own_reads(code: types.CodeType) -> Reads:
     """
     paths: dict[tuple[str, ...], None] = {}
     imports: dict[tuple[str, int], None] = {}
-    loose, given, used, sets, computed = set(), set(), set(), [], ""
+    loose, appended, used, sets, computed = set(), set(), set(), [], ""
     by_text = False
     path: list[str] = []
     steps = list(dis.get_instructions(code))
@@ -75,7 +75,7 @@ def own_reads(code: types.CodeType) -> Reads:
             paths[tuple(path)] = None
             path = []
         if op.opname in _GLOBAL or op.opname in _CELL:
-            (given if _appends(steps, i) else used).add(op.argval)
+            (appended if _appends(steps, i) else used).add(op.argval)
         if op.opname in _GLOBAL:
             path = [op.argval]
             if op.argval in _BY_TEXT:
@@ -97,7 +97,7 @@ def own_reads(code: types.CodeType) -> Reads:
         op.opname == "PUSH_EXC_INFO" and steps[i + 1].opname != "WITH_EXCEPT_START"
         for i, op in enumerate(steps))
     return Reads(tuple(paths), frozenset(loose), texts, computed, tuple(imports), tuple(sets),
-                 frozenset(given - used), frozenset(used),
+                 frozenset(appended - used), frozenset(used),
                  texts.union(loose, *(path[1:] for path in paths)), catches)
 
 

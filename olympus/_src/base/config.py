@@ -655,7 +655,7 @@ pallas_interpret = _option(
     doc="Run all kernels in interpret mode, as if with `interpret=True`.")
 pallas_poison_buffers = _option(
     "olympus_pallas_poison_buffers", False, _BOOL,
-    doc="Fill new buffers of kernels with NaN; interpret mode always does.")
+    doc="Fill new buffers of kernels with NaN; interpret mode does so by itself.")
 for _row in IDLE:
     _options[_row[0]] = Idle(*_row)
 olympus2tf_associative_scan_reductions = _options["olympus2tf_associative_scan_reductions"]

@@ -106,7 +106,7 @@ IDLE: tuple[tuple[str, Any, tuple[Any, ...], str], ...] = (
      "user's line"),
     ("olympus_use_cpp_shard_args", False, (), _INTERNAL),
     ("olympus_use_direct_linearize", True, (), _INTERNAL),
-    ("olympus_use_emit_pipeline_primitive", False, (), "Olympus has no kernels yet"),
+    ("olympus_use_emit_pipeline_primitive", False, (), "a pipeline is a loop of its kernel"),
     ("olympus_use_hlo_logistic_lowering", None, (), _INTERNAL),
     ("olympus_use_magma", "auto", ("off",), "MAGMA is used where it is found; ask for it by "
      "`use_magma`, or `implementation`, of the operation"),

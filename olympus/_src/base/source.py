@@ -330,14 +330,14 @@ def _operand_text(entries: list[TracebackType]) -> str:
 
 def _without_internal(traceback: TracebackType | None) -> TracebackType | None:
     """The user's part of a traceback; None where nothing in it is the user's."""
-    kept = []
+    entries = []
     entry = traceback
     while entry is not None:
         if not is_hidden(entry.tb_frame.f_code.co_filename):
-            kept.append(entry)
+            entries.append(entry)
         entry = entry.tb_next
     result = None
-    for entry in reversed(kept):
+    for entry in reversed(entries):
         if entry.tb_next is not result:     # setting it looks for a cycle along the whole rest
             entry.tb_next = result
         result = entry

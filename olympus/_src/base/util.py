@@ -264,8 +264,8 @@ def by_numpy(name: str, fun: Callable[..., R], *args: object, **kwargs: object) 
             raise
         kind = TypeError if isinstance(error, (TypeError, AttributeError)) else ValueError
         arguments = [f"{a!r:.60}" for a in args] + [f"{k}={a!r:.60}" for k, a in kwargs.items()]
-        raise kind(f"{name}: {', '.join(arguments)} given; {error}; see numpy.{name} for what is "
-                   "required.") from None
+        raise kind(f"{name}: {', '.join(arguments)} given; {error}; see numpy.{name} for its "
+                   "arguments.") from None
 
 
 def quoted(names: Iterable[object]) -> str:

@@ -35,10 +35,10 @@ except ImportError:     # Windows: one process at a time may save to a name
 
 TREE, ARRAYS = "pytreedef.json", "array_store"
 _LOCK = "lock"
-_MANIFEST = "manifest.ocdbt"        # TensorStore's, of a version that has arrays
+_MANIFEST = "manifest.ocdbt"        # TensorStore's file in a version with arrays
 _VERSION = re.compile("[0-9a-f]{32}")
 _FORMAT = 2
-Content: TypeAlias = dict[str, Any]     # of the file of the structure, which is JSON
+Content: TypeAlias = dict[str, Any]     # the start of the structure's file, which is JSON
 # Olympus's files have both: one damaged byte leaves one of them.
 _MARKS = (b"__olympus_pytreedef_repr", b"__olympus_leaf_ids")
 _FILE_TYPES = {stat.S_IFREG: "a file", stat.S_IFDIR: "a directory", stat.S_IFLNK: "a symbolic link",
@@ -116,7 +116,7 @@ def reading(arrays: Path) -> Iterator[None]:
 
 
 def _release(file: int) -> None:
-    if fcntl is not None:       # closing is not enough where a forked process has the file, too
+    if fcntl is not None:       # unlocked, not just closed: a forked process may have the file open
         with contextlib.suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_UN)
     os.close(file)
@@ -226,7 +226,7 @@ class Draft:
                                "a time save to this name", self._root, error.strerror)
 
     def commit(self, content: Content) -> None:
-        """Let the version take effect; `content` is what `pytreedef.json` says besides."""
+        """Let the version take effect; `content` has the other entries of `pytreedef.json`."""
         with open(self._path / TREE, "wb") as file:
             file.write(_encode({"version": self._version, **content}))
             file.flush()
@@ -247,7 +247,7 @@ class Draft:
         with contextlib.suppress(ValueError, OSError):
             current = decode((self._root / TREE).read_bytes()).get("version")
             for path in (self._root / ARRAYS).iterdir():
-                # Without a version, all else is the store of format 1.
+                # Without a version, all other files are the store of format 1.
                 if path.name != current and (current or _VERSION.fullmatch(path.name)):
                     _delete(path)
 

@@ -188,9 +188,9 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
         """Read arrays, when earlier saves are written.
 
         Args:
-          shardings: how each is cut, which need not be how it was written.
-          tensorstore_specs: of the arrays.
-          global_shapes, dtypes: others than they were written with; None, or one for each.
+          shardings: the sharding of each array, which may differ from the one it was written with.
+          tensorstore_specs: the specifications of the arrays.
+          global_shapes, dtypes: new shapes and dtypes, one for each array; None keeps them.
           concurrent_gb: how many gigabytes are read at once.
         """
         self.wait_until_finished()

@@ -33,14 +33,14 @@ from ..types.avals import ShapeDtypeStruct
 from ..types.layout import Format
 from ..types.sharding import Sharding, make_single_device_sharding
 
-_CHUNK_BYTES = 2 << 30      # of a file, at most about
-_READ_BYTES = 10**10        # that caches keep
-_CHUNK_ELEMENTS = 10**8     # of a chunk, where the specification does not say
+_CHUNK_BYTES = 2 << 30      # the size of a file, about
+_READ_BYTES = 10**10        # the size of caches
+_CHUNK_ELEMENTS = 10**8     # the default size of a chunk
 _REMOTE = {"gs": "gcs", "s3": "s3"}
 _KEEP: Any = None           # the defaults of arguments for TensorStore's own objects
 
 Spec: TypeAlias = dict[str, Any]    # TensorStore's, as JSON
-Cut: TypeAlias = Sharding | Format | ShapeDtypeStruct   # how an array that is read is spread
+Cut: TypeAlias = Sharding | Format | ShapeDtypeStruct   # the sharding of an array that is read
 
 class Unreadable(ValueError):
     """The stored data of an array cannot be read, or has changed since: `reason` says how."""
@@ -52,7 +52,7 @@ class Unreadable(ValueError):
 
 
 def tensorstore() -> ModuleType:
-    """The module, which is an extra; ImportError says so where it is not there."""
+    """The module tensorstore; ImportError names the extra if it is not installed."""
     try:
         return importlib.import_module("tensorstore")
     except ImportError:
@@ -62,7 +62,7 @@ def tensorstore() -> ModuleType:
 
 
 def check_dtype(what: str, x: DuckTypedArray) -> None:
-    """ValueError for an array of a dtype that TensorStore has not: float8_e4m3, uint2, uint4."""
+    """ValueError for dtypes that TensorStore lacks: float8_e4m3, uint2, uint4."""
     try:
         tensorstore().dtype(x.dtype.name)
     except ValueError:
@@ -106,7 +106,7 @@ async def gather(awaitables: Iterable[Awaitable[R]]) -> list[R]:
 
 
 class ByteLimiter:
-    """Lets reads in until they hold so many bytes; one that is larger goes alone."""
+    """Admits reads up to a sum of bytes; a larger read runs alone."""
 
     def __init__(self, most: int) -> None:
         self._most, self._taken = most, 0
@@ -206,7 +206,7 @@ def _chunk_shape(metadata: Spec) -> list[int]:
 
 
 def _local_shape(arr: DuckTypedArray) -> tuple[int, ...]:
-    """The shape of what one device writes."""
+    """The shape of the part that one device writes."""
     return arr.sharding.shard_shape(arr.shape) if isinstance(arr, lib.Array) else tuple(arr.shape)
 
 
@@ -330,7 +330,7 @@ async def async_serialize(arr_inp: Array | np.ndarray, tensorstore_spec: Spec,
     if not _has_metadata(tensorstore_spec):
         tensorstore_spec["metadata"] = _array_metadata(arr_inp, tensorstore_spec["driver"], False)
     if tensorstore_spec["driver"] == "zarr" and "dtype" not in tensorstore_spec:
-        tensorstore_spec["dtype"] = arr_inp.dtype.name      # this format has it there
+        tensorstore_spec["dtype"] = arr_inp.dtype.name      # the place in this format
     how = {"context": new_context() if context is None else context, "transaction": transaction,
            "chunk_layout": _chunk_layout() if chunk_layout is None else chunk_layout}
     if primary_host is None or process_index() == primary_host:
@@ -391,7 +391,7 @@ async def combine_kvstores(combined_kvstore: Spec, kvstores: Sequence[Spec],
 
 @contextlib.contextmanager
 def _reading(where: object) -> Iterator[None]:
-    """A block whose errors are errors of reading the stored array."""
+    """A block in which an exception means that the stored array cannot be read."""
     try:
         yield
     except Exception as error:
@@ -469,9 +469,9 @@ async def async_deserialize(in_type: Cut, tensorstore_spec: Spec,
       tensorstore_spec: of the array.
       global_shape: another shape: axes are cut short, or go on with zeros.
       dtype: another dtype, to which elements are cast.
-      byte_limiter: what lets reads in; None lets all.
+      byte_limiter: the limit of bytes that are read at once; None is no limit.
       context, chunk_layout: TensorStore's; None for this module's.
-      assume_metadata: whether to believe the specification, not the store.
+      assume_metadata: whether to take the metadata from the specification, not from the store.
 
     Returns:
       An array of that sharding. TypeError for `in_type` of another kind, ValueError for one of
@@ -485,18 +485,18 @@ async def async_deserialize(in_type: Cut, tensorstore_spec: Spec,
     Array([1, 2, 0], dtype=int32)
     """
     ts = tensorstore()
-    given, layout = in_type, None
-    if isinstance(given, ShapeDtypeStruct):
-        dtype = given.dtype if dtype is None else dtype
-        given = given.sharding
-    if isinstance(given, Format):
-        given, layout = given.sharding, given.layout
-    if not isinstance(given, Sharding):
+    target, layout = in_type, None
+    if isinstance(target, ShapeDtypeStruct):
+        dtype = target.dtype if dtype is None else dtype
+        target = target.sharding
+    if isinstance(target, Format):
+        target, layout = target.sharding, target.layout
+    if not isinstance(target, Sharding):
         raise TypeError(
             f"async_deserialize: {in_type!r:.60} of type {type(in_type).__name__} given; sharding "
             "passed to deserialization should be specified, concrete and an instance of "
             "`olympus.sharding.Sharding`, or a ShapeDtypeStruct that has one.")
-    sharding: Any = given
+    sharding: Any = target
     spec, where = ts.Spec(tensorstore_spec), tensorstore_spec.get("kvstore", tensorstore_spec)
     with _reading(where):
         store = await ts.open(

@@ -1,4 +1,4 @@
-"""Pytrees of arrays on disk: `save` and `load`. How their directories are: see directory.py."""
+"""Pytrees of arrays on disk: `save` and `load`. directory.py has the layout of directories."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from .manager import is_remote_storage, run
 from .store import Spec
 
 _TREE_KEY, _LEAVES_KEY = "__olympus_pytreedef_repr", "__olympus_leaf_ids"
-_WAIT_SECONDS = 1800        # of processes for each other, while they write
+_WAIT_SECONDS = 1800        # seconds that processes wait for each other while they write
 _READ_BYTES = 10**10
-_TRIES = 20                 # of reading what other processes replace meanwhile
+_TRIES = 20                 # attempts to read files that other processes may replace meanwhile
 
 _saving = threading.Lock()
 _saves = itertools.count()  # equal in all processes, which save in the same order
@@ -112,15 +112,15 @@ def _local_path(operation: str, directory: str | os.PathLike[str]) -> Path:
 # The processes of a job --------------------------------------------------------------------------
 
 class _Together:
-    """One save in all processes. What it exchanges goes by the coordinator, not by devices, whose
-    programs the main thread runs meanwhile."""
+    """One save in all processes. They exchange messages by the coordinator, not by devices, on
+    which the main thread runs programs meanwhile."""
 
     def __init__(self, number: int) -> None:
         self.alone = process_count() == 1
         self._key = f"olympus/save/{number}"
 
     def agree(self, root: Path) -> tuple[str, str]:
-        """A name for this save, and its place, of process 0."""
+        """The save's name and directory, as process 0 chose them."""
         if self.alone:
             return uuid.uuid4().hex, str(root)
         if process_index() == 0:
@@ -130,7 +130,7 @@ class _Together:
         return name, place
 
     def step(self, name: str, work: Callable[[], None] | None) -> None:
-        """Do this process's work, if it has any, and wait for the others; an error is all's."""
+        """Do this process's work, if any, and wait for the others; an error is raised in all."""
         if self.alone:
             if work is not None:
                 work()
@@ -147,7 +147,7 @@ class _Together:
             try:
                 raise failure
             finally:
-                del failure     # a frame that kept it would be one of a cycle
+                del failure     # else the frame and the error would form a cycle
         others = current.client.key_value_dir_get(errors)
         if others:
             listed = "; ".join(f"{current.members[int(key.rpartition('/')[2])]}: {text}"
@@ -181,7 +181,7 @@ def _array_specs(arrays_path: Path, ids: Sequence[int], specs: Sequence[Spec | N
 
 
 def _combine(arrays_path: Path) -> None:
-    """Let the common store have what each process wrote into its own."""
+    """Let the common store refer to the entries that each process wrote into its own store."""
     def kvstore(process: int | None) -> Spec:
         spec = store.get_tensorstore_spec(arrays_path / "any", process_idx=process)["kvstore"]
         del spec["path"]
@@ -319,7 +319,7 @@ def _read_tree(operation: str, root: Path, text: bytes
     except Unregistered:
         raise
     except Exception as error:
-        if "version" in content:      # a user's class raises: the text has its checksum
+        if "version" in content:      # the checksum is right: an error of a user's class
             raise
         raise _damaged(operation, root, f"{TREE} is not the structure of a pytree") from error
 
@@ -332,8 +332,8 @@ def _read_arrays(root: Path, content: Content, tree: PyTreeDef, leaves: Sequence
         raise NotImplementedError(
             "load: Deserialization with `Format` instead of `Sharding` is not currently supported; "
             "pass ShapeDtypeStruct(shape, dtype, sharding=format) instead.")
-    kept = flatten_axes("load mask", tree, True if mask is None else mask)
-    ids = [i for i, keep in enumerate(kept) if keep]
+    chosen = flatten_axes("load mask", tree, True if mask is None else mask)
+    ids = [i for i, keep in enumerate(chosen) if keep]
     arrays = root / ARRAYS / content.get("version", "")
     by_user = _specs("load", tree, ts_specs)
     stored = [{"dtype": x.dtype.name, "schema": {"domain": {"shape": list(x.shape)}},

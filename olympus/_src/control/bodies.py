@@ -273,16 +273,16 @@ class array:
 _LEAF = array()
 
 
-def structure_error(what: str, required: PyTreeDef, found: PyTreeDef, meaning: str) -> TypeError:
+def structure_error(what: str, required: PyTreeDef, returned: PyTreeDef, meaning: str) -> TypeError:
     """The error for results whose pytree structures differ."""
     want = required.unflatten([_LEAF] * required.num_leaves)
-    have = found.unflatten([_LEAF] * found.num_leaves)
+    have = returned.unflatten([_LEAF] * returned.num_leaves)
     mismatches = "; ".join(explain_mismatch(want, have)[:4])
     return TypeError(f"{what}: {meaning}; {mismatches}; return the same structure.")
 
 
 def aval_error(what: str, names: Sequence[str], required: Sequence[ShapedArray],
-               found: Sequence[ShapedArray], meaning: str, sides: tuple[str, str] = ("", "")
+               returned: Sequence[ShapedArray], meaning: str, sides: tuple[str, str] = ("", "")
                ) -> TypeError:
     """The error for results whose types differ.
 
@@ -291,9 +291,9 @@ def aval_error(what: str, names: Sequence[str], required: Sequence[ShapedArray],
     """
     mismatches = "; ".join(
         f"{name} is {have}, required {want}"
-        for name, want, have in zip(names, required, found, strict=True)
+        for name, want, have in zip(names, required, returned, strict=True)
         if not same_type(want, have))
-    casts = _casts(names, required, found, sides)
+    casts = _casts(names, required, returned, sides)
     if casts:
         advice = "".join([f"\n  * {text};" for text in casts]) if len(casts) > 1 else casts[0]
         return TypeError(f"{what}: {meaning}: {mismatches}. This might be fixed by"
@@ -301,20 +301,20 @@ def aval_error(what: str, names: Sequence[str], required: Sequence[ShapedArray],
     remedy = "convert with astype or make the shapes equal"
     if any(a.mutable for a in required):
         remedy = "close over the reference, which is never a result"
-    elif all(matches(*pair) for pair in zip(required, found, strict=True)):
+    elif all(matches(*pair) for pair in zip(required, returned, strict=True)):
         remedy = ("move one with device_put" if any(
-            x.memory_space is not y.memory_space for x, y in zip(required, found, strict=True))
+            x.memory_space is not y.memory_space for x, y in zip(required, returned, strict=True))
                   else "use olympus.reshard, or make the first one with out_sharding"
-                  if all(x.vma == y.vma for x, y in zip(required, found, strict=True)) else
+                  if all(x.vma == y.vma for x, y in zip(required, returned, strict=True)) else
                   "cast with lax.pcast(…, to='varying') what varies along fewer axes")
     return TypeError(f"{what}: {meaning}: {mismatches}; {remedy}.")
 
 
-def _casts(names: Sequence[str], required: Sequence[ShapedArray], found: Sequence[ShapedArray],
+def _casts(names: Sequence[str], required: Sequence[ShapedArray], returned: Sequence[ShapedArray],
            sides: tuple[str, str]) -> list[str]:
     """Advice to call pcast, for types that differ only in the axes along which they vary."""
     texts = []
-    for name, want, have in zip(names, required, found, strict=True):
+    for name, want, have in zip(names, required, returned, strict=True):
         if same_type(want, have):
             continue
         if not matches(want, have) or want.vma == have.vma or not sides[0]:
@@ -412,19 +412,19 @@ def varied_program(program: ClosedOlympuspr, vma: frozenset[str], avals: tuple[S
 
 
 def _changed(what: str, fun: Callable[..., PyTree], tree: PyTreeDef, found_tree: PyTreeDef,
-             avals: Sequence[ShapedArray], found: Sequence[ShapedArray]) -> TypeError:
+             avals: Sequence[ShapedArray], returned: Sequence[ShapedArray]) -> TypeError:
     """The error for a carry whose structure or types the body changes."""
     noun, name = "carry" if what == "scan" else "value", described(fun)
     if isinstance(fun, Derived):
         what, tree, found_tree = fun.what, *(treedef_children(t)[-1] for t in (tree, found_tree))
-        noun, avals, found = "value", *(x[len(x) - tree.num_leaves:] for x in (avals, found))
+        noun, avals, returned = "value", *(x[len(x) - tree.num_leaves:] for x in (avals, returned))
     if tree != found_tree:
         return structure_error(
             what, tree, found_tree,
             f"{what} body function carry input and carry output must have the same pytree "
             f"structure, but they differ: the {noun} that {name} returns differs from its input")
     names = leaf_names(tree, "carry" if noun == "carry" else "the value")
-    return aval_error(what, names, avals, found,
+    return aval_error(what, names, avals, returned,
                       f"{what} body function carry input and carry output must have equal types, "
                       f"but they differ: the {noun} that {name} returns differs from its input",
                       ("the initial {}", ""))

@@ -152,12 +152,12 @@ class Call(HasBodies):
         return self.with_program(params, body, lambda x, dx, y, dy: x,
                              lambda x, dx, y, dy: (*y, *compress(x, new)))
 
-    def with_more(self, places: Sequence[int], more: Sequence[T], xs: Sequence[T], params: Params
+    def with_more(self, which: Sequence[int], more: Sequence[T], xs: Sequence[T], params: Params
                   ) -> tuple[Sequence[T], Params]:
         body = params["olympuspr"]
-        body = with_leading(body, 0, [body.in_avals[i] for i in places])
+        body = with_leading(body, 0, [body.in_avals[i] for i in which])
         return [*more, *xs], self.with_program(
-            params, body, lambda x, dx, y, dy: (*[x[i] for i in places], *x),
+            params, body, lambda x, dx, y, dy: (*[x[i] for i in which], *x),
             lambda x, dx, y, dy: y)
 
     def checked(self, checks: Checks, args: Sequence[Array], params: Params

@@ -305,12 +305,12 @@ def _known_branch(split: Split, slots: Sequence[ShapedArray]) -> ClosedOlympuspr
 
 
 @derived
-def _filled(known: ClosedOlympuspr, num_computed: int, places: tuple[int, ...],
+def _filled(known: ClosedOlympuspr, num_computed: int, positions: tuple[int, ...],
             slots: tuple[ShapedArray, ...]) -> ClosedOlympuspr:
     def body(*args: Array) -> list[ArrayLike]:
         out = eval_closed(known, *args)
         n = len(out) - num_computed
-        filled = dict(zip(places, out[n:], strict=True))
+        filled = dict(zip(positions, out[n:], strict=True))
         return [*out[:n], *(filled[i] if i in filled else zeros_of(a)
                             for i, a in enumerate(slots))]
 
@@ -327,14 +327,14 @@ def _unknown_branch(split: Split, slots: Sequence[ShapedArray], passed: Sequence
 
 
 @derived
-def _with_slots(unknown: ClosedOlympuspr, residuals: tuple[Residual, ...], places: tuple[int, ...],
+def _with_slots(unknown: ClosedOlympuspr, residuals: tuple[Residual, ...], at: tuple[int, ...],
                 slots: tuple[ShapedArray, ...], passed: tuple[tuple[int, ShapedArray], ...]
                 ) -> ClosedOlympuspr:
     pr = unknown.olympuspr
     # The inputs that this branch reads are its own variables, so that its equations stay unchanged;
     # the other inputs are fresh variables that nothing reads.
     slot_vars, known_vars = [Var(a) for a in slots], {k: Var(a) for k, a in passed}
-    positions, n = iter(places), len(residuals)
+    positions, n = iter(at), len(residuals)
     for var, r in zip(pr.invars[:n], residuals, strict=True):
         if r.kind == "computed":
             slot_vars[next(positions)] = var

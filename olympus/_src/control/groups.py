@@ -114,15 +114,15 @@ class HasBodies(Higher, abstract=True):
     def with_references(self, ins: Sequence[Reference], params: Params
                         ) -> tuple[Sequence[Reference], Params]:
         """Operands and params, with references added that bodies both touch and hand on."""
-        places = _refs.to_hand_on(self, ins, params)
-        return self.with_more(places, [ins[i]._stands_for for i in places], ins, params) if (
-            places) else (ins, params)
+        which = _refs.to_hand_on(self, ins, params)
+        return self.with_more(which, [ins[i]._stands_for for i in which], ins, params) if (
+            which) else (ins, params)
 
-    def with_more(self, places: Sequence[int], more: Sequence[T], xs: Sequence[T], params: Params
+    def with_more(self, which: Sequence[int], more: Sequence[T], xs: Sequence[T], params: Params
                   ) -> tuple[Sequence[T], Params]:
-        """The operation with the operands `more`; body inputs like those at `places` take them."""
+        """The operation with the operands `more`; further inputs of its body take them."""
         raise ValueError(
-            f"{self.name}: its body reads or writes the reference {typeof(xs[places[0]])}, which a "
+            f"{self.name}: its body reads or writes the reference {typeof(xs[which[0]])}, which a "
             "rule of custom_vjp in it gets, too, in the backward pass;\n  the body works on the "
             "content; read the reference outside, and pass the value.")
 
@@ -383,11 +383,11 @@ class AgreeingRuns(HasBodies, abstract=True):
             its[i]._put(x)
         return results[k:]
 
-    def with_more(self, places: Sequence[int], more: Sequence[T], xs: Sequence[T], params: Params
+    def with_more(self, which: Sequence[int], more: Sequence[T], xs: Sequence[T], params: Params
                   ) -> tuple[Sequence[T], Params]:
         own, read, carry, each = self.cut(params, xs)
         avals, first = self.alike(params)[0].in_avals, len(own) + len(read) + len(carry)
-        pairs = [[(x, avals[i - len(own)]) for i, x in zip(places, more, strict=True)
+        pairs = [[(x, avals[i - len(own)]) for i, x in zip(which, more, strict=True)
                   if (i >= first) == rows] for rows in (False, True)]
         (more_read, read_avals), (more_each, each_avals) = [
             ([x for x, _ in group], [a for _, a in group]) for group in pairs]

@@ -155,9 +155,9 @@ class Reduce(Primitive):
         if len(shape) > MOST_AXES and many or not is_kernel(b, olympuspr):
             return b.traced(lambda *xs: tree_reduce(olympuspr, xs[:n], xs[n:], dimensions, n),
                             args, b.avals_in)
-        kept = tuple([size for d, size in enumerate(shape) if d not in axes])
+        left = tuple([size for d, size in enumerate(shape) if d not in axes])
         op = b.ops("stablehlo.reduce", operands, {"dimensions": b.i64s(axes)}, regions=1,
-                   avals=[out.update(shape=kept) for out in b.avals_out])
+                   avals=[out.update(shape=left) for out in b.avals_out])
         scalars = [b.type(make_aval((), a.dtype)) for a in b.avals_in[:n]]
         b.region(op, 0, scalars * 2, combined_by(b, olympuspr))
         return [b.op("stablehlo.reshape", [x], None, out) if many else x

@@ -362,10 +362,10 @@ class ShardMap(Call):
             "out_specs": (*known_out, *own_specs)})
         unknown_results: list[Any] = []
         if any(kinds):
-            def taken(given: Sequence[T], results: Sequence[T], mine: Sequence[T]) -> list[T]:
+            def taken(values: Sequence[T], results: Sequence[T], mine: Sequence[T]) -> list[T]:
                 rest = iter(mine)
-                return split.residual_values(given, [next(rest) if t is None else results[t]
-                                                     for t in result_of])
+                return split.residual_values(values, [next(rest) if t is None else results[t]
+                                                      for t in result_of])
 
             plain = [False] * max(n, len(known))
             with manual.within():

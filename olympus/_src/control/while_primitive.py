@@ -237,23 +237,23 @@ class While(Loop):
 
 @derived
 def _on_contents(program: ClosedOlympuspr, which: tuple[bool, ...], writes: bool,
-                 places: tuple[int | None, ...], num_held: int, avals: tuple[Aval, ...],
+                 written: tuple[int | None, ...], num_held: int, avals: tuple[Aval, ...],
                  sources: tuple[int | None, ...]) -> ClosedOlympuspr:
     """A condition, or a body (`writes`), on the contents of the references that `which` flags.
 
         discharged   consts | carry                ->  carry | written
         the loop     consts left | written, carry  ->  written, carry
 
-    places: per const, its index among the written ones; None: it stays a const.
+    written: per const, its index among the written consts; None: it stays a const.
     """
     pure = _refs.discharge(program, which, _refs.written(program) if writes else (
         [False] * len(which)), sources)
-    num_left, num_carry = places.count(None), len(which) - len(places)
+    num_left, num_carry = written.count(None), len(which) - len(written)
 
     def run(*xs: Array) -> list[Array]:
         left, held, values = cut(xs, num_left, num_held)
         rest = iter(left)
-        consts = [next(rest) if i is None else held[i] for i in places]
+        consts = [next(rest) if i is None else held[i] for i in written]
         outs = eval_closed(pure, *consts, *values)
         return [*outs[num_carry:], *outs[:num_carry]] if writes else outs
 

@@ -71,15 +71,15 @@ def places_of(value: PyTree) -> Places | None:
     """The references in the value of a loop of a kernel; None if there are none."""
     if not kernels.staged:
         return None
-    places = Places(value)
-    return places if places.refs else None
+    carried = Places(value)
+    return carried if carried.refs else None
 
 
 def _shown(x: PyTree) -> str:
     return f"another reference, {x.aval}," if is_ref(x) else f"{x!r:.60}"
 
 
-def closed_over(what: str, fun: Callable[..., PyTree], places: Places, at: int = 0,
+def closed_over(what: str, fun: Callable[..., PyTree], carried: Places, at: int = 0,
                 pair: bool = False) -> Callable[..., PyTree]:
     """A loop's body as a function of values without references.
 
@@ -89,11 +89,11 @@ def closed_over(what: str, fun: Callable[..., PyTree], places: Places, at: int =
     """
     @functools.wraps(fun)
     def body(*args: PyTree) -> PyTree:
-        result = fun(*args[:at], places.joined(args[at]), *args[at + 1:])
+        result = fun(*args[:at], carried.joined(args[at]), *args[at + 1:])
         if not pair:
-            return places.returned(what, fun, result)
+            return carried.returned(what, fun, result)
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             return result       # which the loop refuses
-        return places.returned(what, fun, result[0]), result[1]
+        return carried.returned(what, fun, result[0]), result[1]
 
     return body

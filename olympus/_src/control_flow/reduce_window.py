@@ -101,13 +101,13 @@ def _by_gathering(args: Sequence[ArrayLike], *, olympuspr: ClosedOlympuspr, **pa
     sizes = windowed_shape(shape, **params)
     if 0 in sizes or 0 in shape:
         return [broadcast_in_dim(init, sizes, ()) for init in args[n:]]
-    places = [*map(_axis_places, shape, sizes, *[params[name] for name in (
+    by_axis = [*map(_axis_places, shape, sizes, *[params[name] for name in (
         "window_dimensions", "window_strides", "padding", "base_dilation", "window_dilation")])]
-    rows = [_window_elements(x, [index for index, _ in places]) for x in args[:n]]
+    rows = [_window_elements(x, [index for index, _ in by_axis]) for x in args[:n]]
     # Places in the padding hold no element. The function's identity is not known: they are flagged.
-    if all(inside.all() for _, inside in places):
+    if all(inside.all() for _, inside in by_axis):
         return reduce_p.bind(*rows, *args[n:], olympuspr=olympuspr, dimensions=(0,))
-    flags = _window_flags([inside for _, inside in places])
+    flags = _window_flags([inside for _, inside in by_axis])
     return reduce_p.bind(*rows, flags, *args[n:], literal(True, BOOL),
                          olympuspr=_skipping(olympuspr, n), dimensions=(0,))[:n]
 
@@ -238,13 +238,13 @@ def _scattered_by_gathering(operand: ArrayLike, source: ArrayLike, init: ArrayLi
     pads = [(w - 1 - low, dilated(n, 1) + low - dilated(count, stride))
             for w, (low, _), n, count, stride in zip(window_dimensions, padding, shape, windows,
                                                      window_strides, strict=True)]
-    places = [*map(_axis_places, windows, shape, window_dimensions, ones, pads, window_strides,
-                   ones)]
-    sources, choices = [_window_elements(x, [index for index, _ in places])
+    by_axis = [*map(_axis_places, windows, shape, window_dimensions, ones, pads, window_strides,
+                    ones)]
+    sources, choices = [_window_elements(x, [index for index, _ in by_axis])
                         for x in (source, chosen)]
     own = broadcast_in_dim(_flat_places(shape), typeof(choices).shape,
                            range(1, len(shape) + 1))
-    flags = bitwise_and(_window_flags([inside for _, inside in places]), eq(choices, own))
+    flags = bitwise_and(_window_flags([inside for _, inside in by_axis]), eq(choices, own))
     return reduce_p.bind(sources, flags, init, literal(True, BOOL),
                          olympuspr=_skipping(scatter_olympuspr, 1), dimensions=(0,))[0]
 
@@ -264,12 +264,12 @@ def _preferred(select: ClosedOlympuspr, dtype: DType) -> ClosedOlympuspr:
 
 
 def _preferred_places(operand: ArrayLike, select: ClosedOlympuspr,
-                      places: Sequence[Sequence[np.ndarray]]) -> Array:
+                      by_axis: Sequence[Sequence[np.ndarray]]) -> Array:
     """The flat place in the operand of the element that each window prefers; -1 if it has none."""
     aval = typeof(operand)
-    indices = [index for index, _ in places]
+    indices = [index for index, _ in by_axis]
     rows = [_window_elements(x, indices) for x in (operand, _flat_places(aval.shape))]
-    flags = _window_flags([inside for _, inside in places])
+    flags = _window_flags([inside for _, inside in by_axis])
     starts = (literal(0, aval.dtype), literal(-1, np.dtype(np.int32)), literal(False, BOOL))
     choose = _skipping(_preferred(select, aval.dtype), 2)
     return reduce_p.bind(*rows, flags, *starts, olympuspr=choose, dimensions=(0,))[1]

@@ -67,11 +67,11 @@ def scan(f: Callable[[PyTree, PyTree], tuple[T, PyTree]], init: PyTree, xs: PyTr
     6.0 [0. 1. 3. 6.]
     """
     check_callable("lax.scan", f=f)
-    if MUTABLE and (places := _carried.places_of(init)):
-        f, init = _carried.closed_over("scan", f, places, pair=True), places.without(init)
+    if MUTABLE and (carried := _carried.places_of(init)):
+        f, init = _carried.closed_over("scan", f, carried, pair=True), carried.without(init)
         carry, ys = scan(f, init, xs, length, reverse, unroll, checkpoint=checkpoint,
                          progress=progress)
-        return places.joined(carry), ys
+        return carried.joined(carry), ys
     x_leaves, x_avals, x_tree = flatten("scan: xs", xs)
     n = _length(x_avals, x_tree, length)
     leaves, avals, tree = flatten("scan: init", init)

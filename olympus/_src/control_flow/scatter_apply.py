@@ -74,17 +74,17 @@ class ScatterApply(Primitive):
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], *,
             olympuspr: ClosedOlympuspr, **params: Any) -> tuple[list[Array], list[Tangent]]:
         (indices, *xs), (_, *ts), n = primals, tangents, len(primals) - 1
-        given = [(k, unit, t) for k, tangent in enumerate(ts) if type(tangent) is not Zero
-                 for unit, t in _real_parts(tangent)]
+        nonzero = [(k, unit, t) for k, tangent in enumerate(ts) if type(tangent) is not Zero
+                   for unit, t in _real_parts(tangent)]
         # Each array's tangents for a unit tangent of one array; then all are multiplied and summed.
         units = [_constant(unit if k == j else 0, x)
-                 for j, unit, _ in given for k, x in enumerate(xs)]
+                 for j, unit, _ in nonzero for k, x in enumerate(xs)]
         # Windows may overlap: where the function is applied again to an element, so is its
         # derivative.
-        outs = self.bind(indices, *xs, *units, olympuspr=_pushing(olympuspr, n, len(given)),
+        outs = self.bind(indices, *xs, *units, olympuspr=_pushing(olympuspr, n, len(nonzero)),
                          **params)
         totals: list[Any] = [Zero(typeof(x).to_tangent_aval()) for x in xs]
-        for g, (_, _, t) in enumerate(given):
+        for g, (_, _, t) in enumerate(nonzero):
             for k in range(n):
                 term = mul(outs[n * (g + 1) + k], t)
                 totals[k] = term if type(totals[k]) is Zero else add(totals[k], term)

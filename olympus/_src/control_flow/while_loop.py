@@ -57,11 +57,11 @@ def while_loop(cond_fun: Callable[[PyTree], PyTree], body_fun: Callable[[PyTree]
     6561.0 17496.0
     """
     check_callable("lax.while_loop", body_fun=body_fun, cond_fun=cond_fun)
-    if MUTABLE and (places := _carried.places_of(init_val)):
-        inside = places.joined
+    if MUTABLE and (carried := _carried.places_of(init_val)):
+        inside = carried.joined
         return inside(while_loop(lambda val: cond_fun(inside(val)),
-                                 _carried.closed_over("while_loop", body_fun, places),
-                                 places.without(init_val), checkpoints=checkpoints))
+                                 _carried.closed_over("while_loop", body_fun, carried),
+                                 carried.without(init_val), checkpoints=checkpoints))
     bind = while_p.bind
     if checkpoints is not None:
         if (isinstance(checkpoints, bool) or getattr(checkpoints, "ndim", 0)
@@ -115,10 +115,10 @@ def fori_loop(lower: ArrayLike, upper: ArrayLike, body_fun: Callable[[PyTree, Py
     6
     """
     check_callable("lax.fori_loop", body_fun=body_fun)
-    if MUTABLE and (places := _carried.places_of(init_val)):
-        body_fun = _carried.closed_over("fori_loop", body_fun, places, 1)
-        return places.joined(fori_loop(lower, upper, body_fun, places.without(init_val),
-                                       unroll=unroll, progress=progress))
+    if MUTABLE and (carried := _carried.places_of(init_val)):
+        body_fun = _carried.closed_over("fori_loop", body_fun, carried, 1)
+        return carried.joined(fori_loop(lower, upper, body_fun, carried.without(init_val),
+                                        unroll=unroll, progress=progress))
     flatten("fori_loop: init_val", init_val)
     aval = _index_aval(lower, upper)
     if progress:

@@ -20,7 +20,7 @@ from ..interpreters.discharge import content, discharge, is_cell, put_back, sour
 from ..lax.shape import instantiate
 from ..types.avals import is_float0
 from ..types.refs import ref_aval
-from .rules import CustomCall, Rules, UserRules, WithTangents, merged
+from .rules import CustomCall, Rules, UserRules, WithTangents, Wrapping, merged
 from .vjp import Backward, Forward, flat_backward
 
 _refs: Any = lazy_module("olympus._src.lax.refs")       # where there are references
@@ -40,7 +40,7 @@ def is_written(ref: Reference, before: Reference) -> bool:
                for eqn in ref._trace.eqns[before:] for e in input_effects(eqn.effects))
 
 
-class WithContents(Rules):
+class WithContents(Wrapping):
     """The rules of a function on contents, which returns the contents that it writes.
 
     cells: per operand, the number of its reference, or None; two operands may be one reference.
@@ -48,31 +48,25 @@ class WithContents(Rules):
     sources: the indices of the references themselves, as in `discharge`.
     """
 
-    __slots__ = ("code", "identity", "own", "rules", "cells", "new", "sources", "symbolic",
-                 "changed")
+    __slots__ = ("cells", "new", "sources", "symbolic", "changed")
 
     def __init__(self, rules: Rules, cells: Sequence[int | None], new: Sequence[bool],
                  sources: Sequence[int | None], params: Params, exact: bool = False) -> None:
-        super().__init__(rules)
-        self.rules, self.cells, self.new = rules, tuple(cells), tuple(new)
-        self.sources, self.symbolic = tuple(sources), params.get("symbolic_zeros", False)
+        self.cells, self.new, self.sources = tuple(cells), tuple(new), tuple(sources)
+        super().__init__(rules, self.cells, self.new, self.sources)
+        self.symbolic = params.get("symbolic_zeros", False)
         # The numbers of written references. Where the function is still Python, its first run says.
         self.changed = {k for k, n in zip(cells, new, strict=True) if n and k is not None and exact}
-        self.code, self.own = rules.code, rules.own
-        self.identity = (self.cells, self.new, self.sources, rules.identity)
         self.num_contents += sum(self.new)
-
-    def closed_over(self, references: bool = False) -> list[Tracer]:
-        return self.rules.closed_over(references)
 
     def function(self, fun: Callable[..., list[Array]]) -> Callable[..., list[Array]]:
         """The user's function, flat, on contents."""
         def run(*args: Array) -> list[Array]:
-            given = self.referred(args)
-            before = list(map(state_of, given))
-            outs = fun(*given)
-            self.check_still("the function", given, before, [not n for n in self.new])
-            return [*outs, *self.contents(given, before)]
+            inner = self.referred(args)
+            before = list(map(state_of, inner))
+            outs = fun(*inner)
+            self.check_still("the function", inner, before, [not n for n in self.new])
+            return [*outs, *self.contents(inner, before)]
 
         return run
 
@@ -83,21 +77,21 @@ class WithContents(Rules):
             k, _refs.new_ref_p.bind(x, memory_space=None, kind=None, pin=False))
             for x, k in zip(values, self.cells, strict=True)]
 
-    def contents(self, given: Sequence[Reference], before: Sequence[object]) -> list[Array]:
+    def contents(self, inner: Sequence[Reference], before: Sequence[object]) -> list[Array]:
         """The contents that are results, after the function or rule; `changed` notes which are new.
         """
-        self.changed.update([k for x, was, k in zip(given, before, self.cells, strict=True)
+        self.changed.update([k for x, was, k in zip(inner, before, self.cells, strict=True)
                              if k is not None and is_written(x, was)])
-        return [_refs.get_p.bind(x, view=_refs.WHOLE) for x in compress(given, self.new)]
+        return [_refs.get_p.bind(x, view=_refs.WHOLE) for x in compress(inner, self.new)]
 
-    def check_written(self, what: str, given: Sequence[Reference], before: Sequence[object]
+    def check_written(self, what: str, inner: Sequence[Reference], before: Sequence[object]
                       ) -> None:
         """ValueError if the rule has written a reference that the function does not write.
 
         `before` is by `state_of`.
         """
         returned = {None, *compress(self.cells, self.new)}
-        for x, was, k in zip(given, before, self.cells, strict=True):
+        for x, was, k in zip(inner, before, self.cells, strict=True):
             if k not in returned and type(x) is not Zero and is_written(x, was):
                 raise ValueError(
                     f"{what}: the rule {self.names[0]} writes the reference {typeof(x)}, which the "
@@ -105,16 +99,16 @@ class WithContents(Rules):
                     "or checkpoint;\n  the body works on its content, and such a write would be "
                     "lost;\n  write it in the function, too.")
 
-    def check_still(self, writer: str, given: Sequence[Reference], before: Sequence[object],
+    def check_still(self, writer: str, inner: Sequence[Reference], before: Sequence[object],
                     active: Sequence[bool]) -> None:
         """ValueError if a reference that holds a differentiated value is written."""
-        for x, was, k, a in zip(given, before, self.cells, active, strict=True):
+        for x, was, k, a in zip(inner, before, self.cells, active, strict=True):
             if k is not None and a and (k in self.changed or is_written(x, was)):
                 raise ValueError(
                     f"custom_vjp: {writer} writes the reference {typeof(x)}, which holds a "
                     "differentiated value;\n  it is required to stay as it is, since the rules "
-                    f"{', '.join(self.names)} give no derivative of what is written;\n  return "
-                    "what is to be written, and write it outside, or use custom_jvp, whose rule "
+                    f"{', '.join(self.names)} give no derivative for the write;\n  return "
+                    "the new content, and write it outside, or use custom_jvp, whose rule "
                     "writes tangents, too.")
 
 
@@ -126,22 +120,22 @@ class JvpWithContents(WithContents):
     def __call__(self, primals: Sequence[Array], tangents: Sequence[Tangent]) -> WithTangents:
         refs = self.referred(primals)
         # The rule may write the tangent of a content that has none yet.
-        given = self.referred([
+        ts = self.referred([
             t if k is None or type(t) is not Zero or is_float0(t.aval) or self.symbolic else
             instantiate(t) for t, k in zip(tangents, self.cells, strict=True)])
-        given = [Zero(typeof(x).to_tangent_aval()) if k is not None and type(t) is Zero else t
-                 for x, t, k in zip(refs, given, self.cells, strict=True)]
-        before, before_tangents = (list(map(state_of, xs)) for xs in (refs, given))
-        outs, out_tangents = self.rules(refs, given)
+        ts = [Zero(typeof(x).to_tangent_aval()) if k is not None and type(t) is Zero else t
+              for x, t, k in zip(refs, ts, self.cells, strict=True)]
+        before, before_tangents = (list(map(state_of, xs)) for xs in (refs, ts))
+        outs, out_tangents = self.rules(refs, ts)
         self.check_written("custom_jvp", refs, before)
-        self.check_written("custom_jvp", given, before_tangents)
+        self.check_written("custom_jvp", ts, before_tangents)
         contents = self.contents(refs, before)
         return [*outs, *contents], [*out_tangents, *[
             Zero(typeof(x).to_tangent_aval()) if type(t) is Zero or (
                 type(old) is Zero and not is_written(t, was)) else
             _refs.get_p.bind(t, view=_refs.WHOLE)
             for x, (t, old, was) in zip(contents, compress(
-                zip(given, tangents, before_tangents, strict=True), self.new), strict=True)]]
+                zip(ts, tangents, before_tangents, strict=True), self.new), strict=True)]]
 
 
 class VjpWithContents(WithContents):
@@ -150,28 +144,28 @@ class VjpWithContents(WithContents):
     __slots__ = ()
 
     def __call__(self, primals: Sequence[Array], perturbed: Sequence[bool]) -> Forward:
-        given = self.referred(primals)
-        before = list(map(state_of, given))
-        outs, res, bwd = self.rules(given, perturbed)
-        self.check_still(f"the rule {self.names[0]}", given, before, perturbed)
-        self.check_written("custom_vjp", given, before)
-        contents = self.contents(given, before)
+        inner = self.referred(primals)
+        before = list(map(state_of, inner))
+        outs, res, bwd = self.rules(inner, perturbed)
+        self.check_still(f"the rule {self.names[0]}", inner, before, perturbed)
+        self.check_written("custom_vjp", inner, before)
+        contents = self.contents(inner, before)
         # A residual that is a reference from outside stays that reference; for one that was made in
         # a body, bwd gets the content at that time.
         outside: dict[int, Any] = {
-            id(x): primals[i] for x, i in zip(given, self.sources, strict=True) if i is not None}
+            id(x): primals[i] for x, i in zip(inner, self.sources, strict=True) if i is not None}
         res = [outside.get(id(x), x) for x in res]
-        inside = {id(x) for x, k in zip(given, self.cells, strict=True) if k is not None}
-        kept = [id(x) in inside for x in res]
+        inside = {id(x) for x, k in zip(inner, self.cells, strict=True) if k is not None}
+        cells = [id(x) in inside for x in res]
         res = [_refs.get_p.bind(x, view=_refs.WHOLE) if k else x
-               for x, k in zip(res, kept, strict=True)]
+               for x, k in zip(res, cells, strict=True)]
         still = [None if k is None or p else Zero(typeof(x).to_cotangent_aval())
                  for x, k, p in zip(primals, self.cells, perturbed, strict=True)]
 
         def back(res: Sequence[Array], cts: Sequence[Tangent]) -> Sequence[Tangent]:
             cts = cts[:len(outs)]
-            given = pulled(bwd, res, kept, cts, self.names[-1]) if any(kept) else bwd(res, cts)
-            return [ct if zero is None else zero for ct, zero in zip(given, still, strict=True)]
+            got = pulled(bwd, res, cells, cts, self.names[-1]) if any(cells) else bwd(res, cts)
+            return [ct if zero is None else zero for ct, zero in zip(got, still, strict=True)]
 
         return [*outs, *contents], res, back
 
@@ -192,9 +186,9 @@ def of_contents(prim: CustomCall, rules: UserRules, args: Sequence[Reference], p
         jvp and identity_of(x) not in known)) for x in args]
     if not any(which):
         return None
-    places = {identity_of(x): i for i, x in reversed([*enumerate(args)]) if which[i]}
+    first_of = {identity_of(x): i for i, x in reversed([*enumerate(args)]) if which[i]}
     own = _BY_NAME[prim.with_contents](rules, [
-        places[identity_of(x)] if w else None for x, w in zip(args, which, strict=True)],
+        first_of[identity_of(x)] if w else None for x, w in zip(args, which, strict=True)],
         [jvp and w for w in which], [None] * len(args), params)
     outs = ctx.trace.process_custom(prim, own.function(rules.run), own, tuple([
         _refs.get_p.bind(x, view=_refs.WHOLE) if w else x
@@ -214,9 +208,9 @@ def vmap_of_contents(prim: CustomCall, trace: BatchTrace, fun: Callable[..., lis
     end with the vmap: rules of the recorded call run after it.
     """
     which = list(map(made_above, vals))
-    places = {id(x): i for i, x in reversed([*enumerate(vals)])}
+    first_of = {id(x): i for i, x in reversed([*enumerate(vals)])}
     own = _BY_NAME[prim.with_contents](rules, [
-        places[id(x)] if w else None for x, w in zip(vals, which, strict=True)],
+        first_of[id(x)] if w else None for x, w in zip(vals, which, strict=True)],
         which, [None] * len(vals), params)
     contents = {id(x): trace.split([x._content()]) for x in compress(vals, which)}
     xs = [contents[id(x)][0][0] if w else x for x, w in zip(vals, which, strict=True)]
@@ -237,9 +231,9 @@ def _differentiated(x: object) -> bool:
     return x is not None and isinstance(x, Tracer)
 
 
-def pulled(bwd: Backward, res: Sequence[Array], kept: Sequence[bool], cts: Sequence[Tangent],
+def pulled(bwd: Backward, res: Sequence[Array], mask: Sequence[bool], cts: Sequence[Tangent],
            name: str) -> list[Tangent]:
-    """The cotangents by bwd, which gets new references for the residuals that `kept` flags.
+    """The cotangents by bwd, which gets new references for the residuals that `mask` flags.
 
     The original references were made in a body that has ended, so bwd may not write to them.
     """
@@ -247,7 +241,7 @@ def pulled(bwd: Backward, res: Sequence[Array], kept: Sequence[bool], cts: Seque
     operands = [*res, *[ct for ct in cts if type(ct) is not Zero]]
     avals: list[Any] = [*map(typeof, operands)]
     avals[:len(res)] = [ref_aval(typeof(x)) if k else typeof(x)
-                        for x, k in zip(res, kept, strict=True)]
+                        for x, k in zip(res, mask, strict=True)]
     closed, consts = closure_convert(stage(run, avals))
     for aval, w in zip(closed.in_avals[len(consts):], written(closed)[len(consts):], strict=True):
         if w:
@@ -269,10 +263,10 @@ def linear_of_contents(prim: Primitive, ins: Sequence[Reference], params: Params
     cells = list(map(is_cell, ins))
     values = [x._stands_for if cell and x._stands_for is not None else x
               for x, cell in zip(ins, cells, strict=True)]
-    kept = [*map(is_cell, values)][:params["num_res"]]
-    if any(kept):
+    mask = [*map(is_cell, values)][:params["num_res"]]
+    if any(mask):
         bwd, name = params["bwd"], params["name"]
-        params = {**params, "bwd": lambda res, cts: pulled(bwd, res, kept, cts, f"bwd of {name}")}
+        params = {**params, "bwd": lambda res, cts: pulled(bwd, res, mask, cts, f"bwd of {name}")}
     return prim.bind(*map(content, values), **params)
 
 
@@ -315,11 +309,11 @@ def discharged(prim: CustomCall, ins: Sequence[Reference], params: Params) -> li
     which = list(map(is_cell, ins))
     numbers_of = {id(x): i for i, x in reversed([*enumerate(ins)]) if which[i]}
     new = [cell and w for cell, w in zip(which, written(body), strict=True)]
-    places = sources(ins)
-    pure = discharge(body, which, new, places)
+    first_of = sources(ins)
+    pure = discharge(body, which, new, first_of)
     if numbers_of:
         rules = _BY_NAME[prim.with_contents](rules, [
-            numbers_of.get(id(x)) for x in ins], new, places, rest, exact=True)
+            numbers_of.get(id(x)) for x in ins], new, first_of, rest, exact=True)
     outs = ctx.trace.process_custom(prim, prim.function(pure), rules,
                                     tuple(numbers(map(content, ins))), rest)
     written_cells = [*compress(ins, new)]

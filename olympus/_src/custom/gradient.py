@@ -65,7 +65,7 @@ def custom_gradient(fun: Callable[P, tuple[R, Callable[..., PyTree]]]) -> Callab
 
     Args: fun: `fun(*args) -> (out, rule)` with `rule(cotangent of out) -> cotangents of args`, a
         tuple with one entry per argument; a single argument's cotangent may stand by itself. The
-        rule may use whatever `fun` computed.
+        rule may close over values that `fun` computed.
     Returns: A function of the same arguments that returns `out`.
 
     >>> @olympus.custom_gradient
@@ -86,8 +86,8 @@ def custom_gradient(fun: Callable[P, tuple[R, Callable[..., PyTree]]]) -> Callab
         # Integer outputs have no cotangent: the user's rule gets None for them.
         active = [a for a in (typeof(x).to_tangent_aval() for x in leaves) if not is_float0(a)]
 
-        def flat_rule(*given: Array) -> PyTree:
-            cts = iter(given)
+        def flat_rule(*flat_cts: Array) -> PyTree:
+            cts = iter(flat_cts)
             return rule(tree_unflatten(out_tree, [
                 next(cts) if has_tangent(typeof(x)) else None for x in leaves]))
 

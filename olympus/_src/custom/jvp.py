@@ -202,9 +202,9 @@ class _JvpWithFailure(WithFailure):
 
     def __call__(self, primals: Sequence[Array], tangents: Sequence[Tangent]) -> WithTangents:
         outs, out_tangents = self.rules(primals, tangents)
-        found = self.failure(primals)
-        zeros = [Zero(typeof(x).to_tangent_aval()) for x in found]
-        return [*found, *outs], [*zeros, *out_tangents]
+        flags = self.failure(primals)
+        zeros = [Zero(typeof(x).to_tangent_aval()) for x in flags]
+        return [*flags, *outs], [*zeros, *out_tangents]
 
 
 class CustomJvpCall(CustomCall):

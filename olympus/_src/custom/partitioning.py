@@ -51,8 +51,8 @@ class CustomPartitioning(Primitive):
         return eval_closed(partitioner.whole, *args)
 
     def lower(self, b: Builder, *args: IrValue, partitioner: Partitioner) -> list[IrValue]:
-        module, whole, places = b.module, partitioner.whole, b.module.places
-        if len(places.devices) < 2 or places.apart:
+        module, whole, placed = b.module, partitioner.whole, b.module.places
+        if len(placed.devices) < 2 or placed.apart:
             return b.call_inline(whole, args)
         part = partitioner.on(module)
         types = [b.type(a) for a in whole.out_avals]
@@ -101,9 +101,9 @@ class Partitioner:
 
     def on(self, module: Any) -> Parts:
         """The answers to XLA's partitioner about a module that is being lowered."""
-        places = module.places
-        meshes = [m for m in [*places.given, *places.meshes] if m.device_tuple == places.devices]
-        return Parts(self, meshes[0] if meshes else None, places.devices, module.platform)
+        placed = module.places
+        meshes = [m for m in [*placed.given, *placed.meshes] if m.device_tuple == placed.devices]
+        return Parts(self, meshes[0] if meshes else None, placed.devices, module.platform)
 
 
 class Parts:

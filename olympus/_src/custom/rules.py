@@ -128,12 +128,12 @@ def check_pair(what: str, out: object, content: str) -> tuple[PyTree, PyTree]:
     return out[0], out[1]
 
 
-def check_structure(what: str, required: PyTree, found: PyTree, meaning: str) -> None:
+def check_structure(what: str, required: PyTree, returned: PyTree, meaning: str) -> None:
     """TypeError if two pytree structures differ, with the paths."""
-    if tree_structure(required) == tree_structure(found):
+    if tree_structure(required) == tree_structure(returned):
         return
-    places = "; ".join(explain_mismatch(required, found)[:4])
-    raise TypeError(f"{what} {meaning};\n  {places};\n  return equal structures.")
+    differences = "; ".join(explain_mismatch(required, returned)[:4])
+    raise TypeError(f"{what} {meaning};\n  {differences};\n  return equal structures.")
 
 
 class CustomFunction(Generic[P, R]):
@@ -337,9 +337,9 @@ class Ruled(CustomFunction[P, R]):
                 raise AttributeError(f"{self.what}: No {self.what[-3:].upper()} defined for "
                                      f"{self.what} function {name_of(self.fun)} using "
                                      f"{self._setters}. Define it before the first call.")
-            given = self.resolve(args, kwargs)
-            statics = {i: given[i] for i in self.nondiff_argnums if i < len(given)}
-            leaves, tree = tree_flatten([a for i, a in enumerate(given)
+            resolved = self.resolve(args, kwargs)
+            statics = {i: resolved[i] for i in self.nondiff_argnums if i < len(resolved)}
+            leaves, tree = tree_flatten([a for i, a in enumerate(resolved)
                                          if i not in self.nondiff_argnums])
             check_aliases(self.what, self.fun, (), leaves, tree, self.nondiff_argnums)
             own, out = self._kind(self, rules, statics, tree), None
@@ -379,7 +379,7 @@ class Rules:
         """The tracers that the rules close over, and on demand the references."""
         return []
 
-    def __call__(self, primals: Sequence[Array], given: Sequence[object]) -> Any:
+    def __call__(self, primals: Sequence[Array], others: Sequence[object]) -> Any:
         raise NotImplementedError
 
 
@@ -474,30 +474,38 @@ class Shifted(Rules):
         lead, own = self.rules.own
         return self.num_leading + lead, self.num_leading + own
 
-    def __call__(self, primals: Sequence[Array], given: Sequence[object]) -> Any:
-        return self.rules(primals[self.num_leading:], given[self.num_leading:])
+    def __call__(self, primals: Sequence[Array], others: Sequence[object]) -> Any:
+        return self.rules(primals[self.num_leading:], others[self.num_leading:])
 
 
-class Batched(Rules):
+class Wrapping(Rules):
+    """Rules that run other rules. They equal rules that wrap equal ones with the same `added`."""
+
+    __slots__ = ("code", "identity", "own", "rules")
+
+    def __init__(self, rules: Rules, *added: object) -> None:
+        super().__init__(rules)
+        self.rules, self.code, self.own = rules, rules.code, rules.own
+        self.identity = (*added, rules.identity)
+
+    def closed_over(self, references: bool = False) -> list[Tracer]:
+        return self.rules.closed_over(references)
+
+
+class Batched(Wrapping):
     """Rules under vmap: they run under the vmap's own trace, above the current one.
 
     Either all outputs are mapped, along axis 0, or none is: if any is, all (co)tangents belong to
     elements.
     """
 
-    __slots__ = ("code", "identity", "own", "trace", "rules", "dims", "mapped", "out_dims")
+    __slots__ = ("trace", "dims", "mapped", "out_dims")
 
     def __init__(self, trace: BatchTrace, rules: Rules, dims: Sequence[int | None]) -> None:
-        super().__init__(rules)
-        self.trace, self.rules, self.dims = trace, rules, list(dims)
-        self.code, self.own = rules.code, rules.own
-        # Rules that are mapped along other axes, or by another vmap, are not the same.
-        self.identity = (trace, self.dims, rules.identity)
+        self.trace, self.dims = trace, list(dims)
+        super().__init__(rules, trace, self.dims)
         self.mapped = mapped_by_rule(trace, rules, dims)
-        self.out_dims: list[Any] = []       # which the first run settles
-
-    def closed_over(self, references: bool = False) -> list[Tracer]:
-        return self.rules.closed_over(references)
+        self.out_dims: list[Any] = []       # the first run fills it
 
     def axes_of(self, values: Sequence[Array], dims: Sequence[MappedAxis],
                 kind: str = "to_tangent_aval") -> list[MappedAxis]:
@@ -532,33 +540,25 @@ class Batched(Rules):
                 "an object, lax.axis_index) to the function as an argument.")
 
 
-class Chosen(Rules):
+class Chosen(Wrapping):
     """The rules of a call whose outputs that are not `used` were dropped."""
 
-    __slots__ = ("code", "identity", "own", "rules", "used")
+    __slots__ = ("used",)
 
     def __init__(self, rules: Rules, used: Sequence[bool]) -> None:
-        super().__init__(rules)
-        self.rules, self.used = rules, tuple(used)
+        self.used = tuple(used)
+        super().__init__(rules, self.used)
         self.num_contents = sum(self.used[len(self.used) - rules.num_contents:])
-        self.code, self.identity, self.own = rules.code, (self.used, rules.identity), rules.own
-
-    def closed_over(self, references: bool = False) -> list[Tracer]:
-        return self.rules.closed_over(references)
 
 
-class WithFailure(Rules):
+class WithFailure(Wrapping):
     """The rules of a checked function, which returns code and words before its results."""
 
-    __slots__ = ("code", "identity", "own", "rules", "program")
+    __slots__ = ("program",)
 
     def __init__(self, rules: Rules, program: ClosedOlympuspr) -> None:
-        super().__init__(rules)
-        self.rules, self.program = rules, program
-        self.code, self.identity, self.own = rules.code, (program, rules.identity), rules.own
-
-    def closed_over(self, references: bool = False) -> list[Tracer]:
-        return self.rules.closed_over(references)
+        super().__init__(rules, program)
+        self.program = program
 
     def failure(self, primals: Sequence[Array]) -> list[Array]:
         """Code and words, by running the checked function: the rules have none."""
@@ -580,9 +580,9 @@ def packed(fun: Callable[..., WithTangents], num_values: int, zeros: Sequence[Ze
     return WithAux(run)
 
 
-def merged(zeros: Sequence[Zero | None], given: Sequence[T]) -> list[T | Zero]:
-    """All tangents in order; `given` are the nonzero ones."""
-    rest = iter(given)
+def merged(zeros: Sequence[Zero | None], nonzero: Sequence[T]) -> list[T | Zero]:
+    """All tangents in order, symbolic zeros among the others."""
+    rest = iter(nonzero)
     return [next(rest) if z is None else z for z in zeros]
 
 
@@ -645,8 +645,8 @@ def stage_rules(kind: type[Rules], rules: Rules, avals: Sequence[ShapedArray]
 def with_consts(program: ClosedOlympuspr, own: Sequence[Tracer], consts: Sequence[Tracer]
                 ) -> ClosedOlympuspr:
     """The program with `consts` as first inputs, in place of the tracers `own`."""
-    places = {id(t): i for i, t in enumerate(own)}
-    return with_leading(program, len(own), [places.get(id(c), c.aval) for c in consts])
+    index_of = {id(t): i for i, t in enumerate(own)}
+    return with_leading(program, len(own), [index_of.get(id(c), c.aval) for c in consts])
 
 
 class ClosedOver(Primitive):
@@ -824,11 +824,11 @@ class CustomCall(HasBodies, abstract=True):
     #: program -> the function to call
     function: Any = staticmethod(lambda closed: lambda *xs: eval_closed(closed, *xs))
 
-    def with_more(self, places: Sequence[int], more: Sequence[T], xs: Sequence[T], params: Params
+    def with_more(self, which: Sequence[int], more: Sequence[T], xs: Sequence[T], params: Params
                   ) -> tuple[Sequence[T], Params]:
         body, (rules, rest) = params["call_olympuspr"], self.unpack(params)
-        body = with_leading(body, 0, [body.in_avals[i] for i in places])
-        return [*more, *xs], self.pack(self.shifted(rules, len(places)), body, rest)
+        body = with_leading(body, 0, [body.in_avals[i] for i in which])
+        return [*more, *xs], self.pack(self.shifted(rules, len(which)), body, rest)
 
     def discharged(self, ins: Sequence[Reference], params: Params) -> list[Array]:
         return _contents.discharged(self, ins, params)
@@ -852,9 +852,9 @@ class CustomCall(HasBodies, abstract=True):
                            params=self.pack(self.chosen(rules, used), body, rest))
 
     def pack(self, rules: Rules, body: ClosedOlympuspr, params: Params) -> Params:
-        """The params of an equation: each of `kept` has the rules, printed by its user's name."""
-        kept = {k: Named(rules, name) for k, name in zip(self.kept, rules.names, strict=True)}
-        return {**params, "call_olympuspr": body, **kept}
+        """The params of an equation: those in `kept` have the rules, with their user's name."""
+        named = {k: Named(rules, name) for k, name in zip(self.kept, rules.names, strict=True)}
+        return {**params, "call_olympuspr": body, **named}
 
     def unpack(self, params: Params) -> tuple[Rules, Params]:
         """The rules, and the other params of the call."""

@@ -140,9 +140,9 @@ class _VjpRules(UserRules):
 
     def __call__(self, primals: Sequence[Array], perturbed: Sequence[bool]) -> Forward:
         what = f"Custom VJP fwd rule {self.names[0]} for function {name_of(self.fun)}"
-        given = list(map(CustomVJPPrimal, primals, perturbed)) if self.symbolic_zeros else primals
+        inputs = list(map(CustomVJPPrimal, primals, perturbed)) if self.symbolic_zeros else primals
         start = _varied.Apart(primals) if ctx.axes else None
-        out, res = check_pair(what, self.rules[0](*self.arguments(given)),
+        out, res = check_pair(what, self.rules[0](*self.arguments(inputs)),
                               "the primal output and residuals")
         leaves = self.output(f"{what} must produce a pair (list or tuple of length two)", out)
         if start is not None:
@@ -179,18 +179,18 @@ class _VjpRules(UserRules):
             if ct is None or type(ct) in (SymbolicZero, Zero) or is_float0(aval):
                 out.append(Zero(aval))
                 continue
-            found = typeof(ct)
-            high = found.is_high or aval.is_high
-            fits = alike(found, aval) if high else (
-                dtypes.is_complex(aval.dtype) or not dtypes.is_complex(found.dtype))
-            if not fits or (not high and found.shape != aval.shape):
+            got = typeof(ct)
+            high = got.is_high or aval.is_high
+            fits = alike(got, aval) if high else (
+                dtypes.is_complex(aval.dtype) or not dtypes.is_complex(got.dtype))
+            if not fits or (not high and got.shape != aval.shape):
                 path = leaf_paths(self.in_tree)[i]
-                raise (TypeError if high or found.shape == aval.shape else ValueError)(
+                raise (TypeError if high or got.shape == aval.shape else ValueError)(
                     f"{what} must produce an output of the arguments' types,\n  but at "
-                    f"output{path} the bwd rule produced an output of type {found}\n  "
+                    f"output{path} the bwd rule produced an output of type {got}\n  "
                     f"corresponding to an input of type {aval};\n  equal shape and, for a real "
                     "argument, a real dtype are required.")
-            out.append(Zero(aval) if is_float0(found) else cast(ct, aval))
+            out.append(Zero(aval) if is_float0(got) else cast(ct, aval))
         return out
 
 
@@ -206,21 +206,21 @@ def _cotangent_leaves(what: str, in_tree: PyTreeDef, result: PyTree) -> list[PyT
     leaves: list[Any] = []
     for i, (ct, tree) in enumerate(zip(result, subtrees, strict=True)):
         # None as a leaf: otherwise it would vanish from the structure.
-        found, structure = tree_flatten(ct, is_leaf=_is_none)
+        cts, structure = tree_flatten(ct, is_leaf=_is_none)
         if structure == tree:
-            leaves += found
+            leaves += cts
             continue
         argument = tree.unflatten(range(tree.num_leaves))
-        try:        # for each leaf of the argument, the index of its cotangent in `found`
-            places = broadcast_prefix(structure.unflatten(range(len(found))), argument)
+        try:        # for each leaf of the argument, the index of its cotangent in `cts`
+            which = broadcast_prefix(structure.unflatten(range(len(cts))), argument)
         except ValueError:
-            places = None
+            which = None
         # A cotangent where the argument is None is ignored.
-        if places is None or any(places.count(k) > 1 for k in places if found[k] is not None):
+        if which is None or any(which.count(k) > 1 for k in which if cts[k] is not None):
             check_structure(what, argument, ct, "must produce cotangents with the same container "
                             f"(pytree) structure as the arguments: at [{i}]")
-            places = []
-        leaves += [found[k] for k in places]
+            which = []
+        leaves += [cts[k] for k in which]
     return leaves
 
 
@@ -301,8 +301,8 @@ def flat_backward(bwd: Backward, num_res: int, zeros: Sequence[Zero | None]) -> 
 class _ShiftedVjp(Shifted):
     __slots__ = ()
 
-    def __call__(self, primals: Sequence[Array], given: Sequence[object]) -> Forward:
-        outs, res, bwd = super().__call__(primals, given)
+    def __call__(self, primals: Sequence[Array], others: Sequence[object]) -> Forward:
+        outs, res, bwd = super().__call__(primals, others)
         zeros = [Zero(typeof(x).to_cotangent_aval()) for x in primals[:self.num_leading]]
         return outs, res, lambda res, cts: [*zeros, *bwd(res, cts)]
 
@@ -334,9 +334,9 @@ class _BatchedVjp(Batched):
         run = flat_backward(bwd, len(res), [
             Zero(unbatched(ct.aval, d, size)) if type(ct) is Zero else None
             for ct, d in zip(cts, ct_dims, strict=True)])
-        given = [(ct, d) for ct, d in zip(cts, ct_dims, strict=True) if type(ct) is not Zero]
-        vals, dims = run_batched(self.trace, run, [*res, *(ct for ct, _ in given)],
-                                 [*res_dims, *(d for _, d in given)])
+        nonzero = [(ct, d) for ct, d in zip(cts, ct_dims, strict=True) if type(ct) is not Zero]
+        vals, dims = run_batched(self.trace, run, [*res, *(ct for ct, _ in nonzero)],
+                                 [*res_dims, *(d for _, d in nonzero)])
         self.check_shared(dims)
         rest = iter(zip(vals, dims, strict=True))
         return [Zero(aval) if z else
@@ -393,10 +393,10 @@ class CustomVjpCall(CustomCall):
             # Contents of references have no derivative: see `WithContents`.
             n = len(outs) - rules.num_contents
             out_avals = tuple([typeof(x).to_tangent_aval() for x in outs[:n]])
-            found = iter(custom_lin_p.bind(
+            tangents_out = iter(custom_lin_p.bind(
                 *res, *[t for t in tangents if type(t) is not Zero], name=params["name"], bwd=bwd,
                 num_res=len(res), perturbed=nonzero, out_avals=out_avals))
-            return outs, [*with_zeros(out_avals, found),
+            return outs, [*with_zeros(out_avals, tangents_out),
                           *[Zero(typeof(x).to_tangent_aval()) for x in outs[n:]]]
 
         return self.differentiate(fun, rules, primals, tangents, params, apply)
@@ -515,8 +515,8 @@ class CustomLin(Primitive):
             zeros = [Zero(a.to_cotangent_aval()) if type(ct) is Zero else None
                      for ct, a in zip(cts, out_avals, strict=True)]
             run = flat_backward(bwd, len(res), zeros)
-            given = [ct for ct in cts if type(ct) is not Zero]
-            vals, out_dims = batch_flat(run, axis, [*res, *given], [*res_dims, *[0] * len(given)])
+            dense = [ct for ct in cts if type(ct) is not Zero]
+            vals, out_dims = batch_flat(run, axis, [*res, *dense], [*res_dims, *[0] * len(dense)])
             # A zero of one element, widened to all.
             wide = [z and Zero(z.aval.update(shape=(size, *z.aval.shape))) for z in run.aux]
             return merged(wide, [to_axis(x, d, 0, size)

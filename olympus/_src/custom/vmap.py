@@ -186,10 +186,10 @@ class _UserRule(_VmapRule):
         if any(flags) and not any(batched):
             raise _NothingMapped
         if self.out_tree != tree:
-            places = "; ".join(explain_mismatch(self.out_tree, tree)[:4])
+            remarks = "; ".join(explain_mismatch(self.out_tree, tree)[:4])
             raise ValueError("custom_vmap: structure of output returned by custom vmap rule "
                              f"({self.names[0]}) does not match that of original custom-vmapped "
-                             f"function {name_of(self.fun)}; {places}; return the same structure.")
+                             f"function {name_of(self.fun)}; {remarks}; return the same structure.")
         for x, flag in zip(leaves, flags, strict=True):
             aval = typeof(x)
             if flag and not (aval.shape and definitely_equal(aval.shape[0], size)):
@@ -399,7 +399,7 @@ def tangent_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...]) -> Close
 def cotangent_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...]) -> ClosedOlympuspr:
     """(operands, cotangents of outputs that can have one) -> cotangents of the operands `nonzero`.
     """
-    split, given = linearize_program(closed, nonzero)
+    split, nonzero_out = linearize_program(closed, nonzero)
     n, num_linear = len(nonzero), sum(nonzero)
     back, _ = transpose_program(
         split.unknown, [*[False] * len(split.residuals), *[True] * num_linear],
@@ -407,11 +407,11 @@ def cotangent_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...]) -> Clo
     moving, first = _moving(closed), _silent(split.known)
 
     # Reverse mode in one program: the known half again, for the residuals, then the transpose.
-    # Cotangents of outputs without a tangent (not `given`) are dropped.
+    # Cotangents of outputs without a tangent (not `nonzero_out`) are dropped.
     def run(*args: Array) -> list[Array]:
         known = eval_closed(first, *args[:n])
         computed = known[len(known) - split.num_computed:]
-        wanted = [g for g, m in zip(given, moving, strict=True) if m]
+        wanted = [g for g, m in zip(nonzero_out, moving, strict=True) if m]
         cts = [ct for ct, on in zip(args[n:], wanted, strict=True) if on]
         return eval_closed(back, *split.residual_values(args[:n], computed), *cts)
 
@@ -467,10 +467,10 @@ class CustomVmapCall(CustomCall):
             tangents: Sequence[Tangent], **params: Hashable) -> WithTangents:
         closed = fun.closed
         nonzero = tuple([type(t) is not Zero for t in tangents])
-        given = [t for t in tangents if type(t) is not Zero]
+        dense = [t for t in tangents if type(t) is not Zero]
         both = _Staged(differentiated_program(closed, nonzero))
         out = ctx.trace.process_custom(self, both, _Differentiated(rules, closed, nonzero),
-                                       (*primals, *given), params)
+                                       (*primals, *dense), params)
         k = len(closed.out_avals)
         return out[:k], spread_tangents(closed.out_avals, _moving(closed), out[k:])
 

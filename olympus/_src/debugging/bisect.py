@@ -1,4 +1,4 @@
-"""Where two runs part: versions of a function, dtypes, devices, or releases of jaxlib."""
+"""The operation where two runs part: two functions, dtypes, devices, or releases of jaxlib."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def bisect(first: Callable[..., PyTree] | Recording, second: Callable[..., PyTre
            *args: PyTree, tolerance: float | None = None, **kwargs: PyTree) -> Parting | None:
     """Find the first operation at which two runs give different results.
 
-    Operations are paired in order, by primitive and shape; what only one run has is passed over.
+    Operations are paired in order, by primitive and shape; operations of only one run are skipped.
 
     Args:
       first, second: functions of pytrees of arrays, or `Recording`s of runs: of another device,

@@ -1,4 +1,4 @@
-"""The NaN doctor: which operation made the first NaN, of what, and how to write it instead."""
+"""The NaN doctor: the operation that made the first NaN, its operands, and a better formula."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class NanFound(NamedTuple):
     """The origin of a NaN: its operation, line, element and operands.
 
     Attributes:
-      operation: the primitive that made it of operands that have none.
+      operation: the primitive that made it from operands without NaN.
       line: the user's line.
       forward: for an operation of a backward pass, the line of the operation that is transposed.
       time: how often the operation had run on that line before: the iteration, in a loop.

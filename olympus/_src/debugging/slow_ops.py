@@ -23,15 +23,15 @@ from ..types import dtypes
 from ..types.avals import ShapedArray
 from .watch import Operation, WatchTracer, watched
 
-_TIMED = 3      # runs of an operation of one line that are timed; more are counted
+_TIMED = 3      # the runs of an operation of one line that are timed; further runs are counted
 _REPEATS = 5    # of each
-_SHARE = 0.01   # of all operations' time that one must take to be told
-_OFTEN = 16     # runs of one line from which it stands in a loop
+_SHARE = 0.01   # the least share of all time for an operation in the report
+_OFTEN = 16     # the number of runs from which a line counts as in a loop
 _SMALL = 1e5    # floating-point operations below which a product is mostly a call
 
 
 class SlowOp(NamedTuple):
-    """An operation of one line that takes much longer than its bytes and flops do.
+    """An operation of one line that takes much longer than its bytes and flops need.
 
     Attributes:
       operation: the name of the primitive.
@@ -101,7 +101,7 @@ class SlowOps(NamedTuple):
 
 
 class _Machine(NamedTuple):
-    """Its speed, and the time of a call of an operation that does next to nothing."""
+    """The machine's speed, and the time of a call of an almost empty operation."""
 
     bytes_per_second: float
     flops_per_second: float
@@ -110,7 +110,7 @@ class _Machine(NamedTuple):
     @classmethod
     def measured(cls) -> _Machine:
         long, square, one = ones(1 << 22, np.float32), ones((768, 768), np.float32), ones(1)
-        with jit_disabled(True):    # as operations are called when they are watched
+        with jit_disabled(True):    # called as watched operations are called
             return cls(3 * long.nbytes / _least(lambda: arithmetic.add(long, long)),
                        2 * 768 ** 3 / _least(lambda: dot(square, square)),
                        _least(lambda: arithmetic.neg_p.bind(one), 20))
@@ -212,13 +212,13 @@ def slow_ops(fun: Callable[..., PyTree], *args: PyTree, factor: float = 10.0, **
     runs of each operation of each line are timed, the least of a few repeats counts, and that is
     held against the time of its bytes and flops at the machine's speed, which is measured before
     in a sum of two large arrays and a product of two matrices. What XLA fuses takes less in a
-    program than alone: the report says where to look. Small products that a line takes many times
-    are told as well.
+    program than alone: the report says where to look. Small products that a line computes many
+    times are reported, too.
 
     Args:
       fun: a function of pytrees of arrays.
       *args, **kwargs: its arguments, of the sizes that matter.
-      factor: how many times slower than its bound an operation must be to be told.
+      factor: how many times slower than its bound an operation must be to be reported.
     Returns: A `SlowOps`: data, and text with remedies where one is known on a CPU; what loses most
       time first. Operations with effects are not timed.
 

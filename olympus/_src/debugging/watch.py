@@ -1,4 +1,4 @@
-"""Running a function with every operation watched: one trace for all who look at values.
+"""Running a function with every operation watched: one trace for all observers of values.
 
 A `WatchTrace` evaluates each operation and shows it to an observer, with the user's line that it
 comes from. Jitted functions and loops run in Python (`disable_jit`), so that operations in them
@@ -69,12 +69,12 @@ class Operation:
         return f"{self.name} at {self.line}{again}"
 
 
-# What takes a part out of the array of all, casts it and puts it back.
+# Operations that take a part out of the whole array, cast it and put it back.
 _OF_PARTS = frozenset((broadcast_in_dim_p, pvary_p, reshape_p, squeeze_p))
 
 
 class Observer(Protocol):
-    """Who looks at operations, and keeps something beside each value: `WatchTracer._beside`."""
+    """An observer of operations, which keeps notes beside each value: `WatchTracer._beside`."""
 
     def given(self, _: int, x: Array, /) -> object:
         """The notes kept beside an argument, by its leaf number."""
@@ -180,7 +180,7 @@ def watched(fun: Callable[..., PyTree], args: Sequence[PyTree], kwargs: dict[str
 
 
 def host(x: Array | None) -> np.ndarray:
-    """The value of an operand, as NumPy has it."""
+    """The value of an operand as a NumPy array."""
     while isinstance(x, Tracer):
         x = x._known_value() if not isinstance(x, WatchTracer) else x._value
     return x.value() if type(x) is Literal else np.asarray(x)

@@ -1,4 +1,4 @@
-"""Exports as artifacts: which metadata and modules the container holds."""
+"""Exports as artifacts: the metadata and modules that the container holds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _SIMPLE = {"fun_name": str, "nr_devices": int, "calling_convention_version": int,
            "uses_global_constants": bool}
-Fields: TypeAlias = dict[str, Any]      # of an export by name, as JSON or as `Exported` takes them
+Fields: TypeAlias = dict[str, Any]      # the fields of an `Exported`, as JSON or as arguments
 
 
 def encode(exported: ExportedProgram, vjp_order: int) -> bytearray:
@@ -73,13 +73,13 @@ def decode(blob: object) -> Fields:
 
 def _check_metadata(written: Fields, blobs: list[bytes]) -> None:
     """ValueError unless an artifact's metadata have the kinds that `_artifact_metadata` writes."""
-    kept, platforms = written["module_kept_var_idx"], written["platforms"]
+    used, platforms = written["module_kept_var_idx"], written["platforms"]
     wrong = [name for name, kind in _SIMPLE.items() if type(written[name]) is not kind]
     wrong += [name for name in ("constraints", "platforms", "disabled_safety_checks",
                                 "ordered_effects", "unordered_effects")
               if type(written[name]) is not list or {*map(type, written[name])} - {str}]
     indices = range(len(written["in_avals"]))
-    if type(kept) is not list or kept != sorted({*kept} & {*indices}):
+    if type(used) is not list or used != sorted({*used} & {*indices}):
         wrong.append("module_kept_var_idx")
     if type(written["module"]) is not int or written["module"] not in range(len(blobs)):
         wrong.append("module")

@@ -1,4 +1,4 @@
-"""Indices outside of an array, made legal in the module: IREE reads and writes memory at any.
+"""Indices outside of an array, made legal in the module: IREE would access memory outside.
 
 StableHLO moves the slices that a gather takes into the array, and drops the windows that a scatter
 would write partly or wholly outside of it.
@@ -20,8 +20,8 @@ from .operations import NUMPY_OF, element_of, ints_of, shape_of
 def guard_indices(module: IrModule) -> None:
     """Clamp the indices of gathers, and send illegal ones of scatters to a margin that is cut off.
 
-    Operations along axes of unknown size are left as they are, and those that have vectors of
-    several indices in unknown number.
+    Operations along axes of unknown size stay as they are, and so do operations with an unknown
+    number of index vectors of several components.
     """
     with module_context():
         for op in list(operations(module)):
@@ -48,10 +48,10 @@ def _guard_scatter(op: IrOperation) -> None:
     axes, count = list(numbers.scattered_dims_to_operand_dims), len(op.results)
     shape = shape_of(op.operands[0])
     # The width of an update along each axis of the operand: 1 where the update lacks the axis.
-    kept = [i for i in range(len(shape))
-            if i not in (*numbers.inserted_window_dims, *numbers.input_batching_dims)]
+    windowed = [i for i in range(len(shape))
+                if i not in (*numbers.inserted_window_dims, *numbers.input_batching_dims)]
     update = shape_of(op.operands[count + 1])
-    width = dict(zip(kept, (update[i] for i in numbers.update_window_dims), strict=True))
+    width = dict(zip(windowed, (update[i] for i in numbers.update_window_dims), strict=True))
     margin = [width.get(i, 1) if i in axes else 0 for i in range(len(shape))]
     last = [shape[i] - margin[i] for i in axes]
     if -1 in (*shape, *margin) or _fit(op.operands[count], numbers.index_vector_dim, last):
@@ -86,12 +86,12 @@ def _fit(indices: IrValue, axis: int, last: Sequence[int]) -> bool:
 
 
 def _on_axis(axis: int, values: Sequence[int], shape: Sequence[int]) -> np.ndarray:
-    """A number for each component of the vectors of indices, which lie along an axis."""
+    """A number for each component of index vectors, which lie along an axis."""
     return np.array(values).reshape([n if i == axis else 1 for i, n in enumerate(shape)])
 
 
 def _as_wide(indices: IrValue) -> IrValue:
-    """Indices in a type that has every size."""
+    """Indices in a dtype that can hold every size."""
     if int(element_of(indices).lstrip("ui")) >= 32:
         return indices
     kind = mlir.ir.RankedTensorType.get(mlir.ir.RankedTensorType(indices.type).shape,
@@ -100,7 +100,7 @@ def _as_wide(indices: IrValue) -> IrValue:
 
 
 def _clamp(indices: IrValue, axis: int, low: Sequence[int], high: Sequence[int]) -> IrValue:
-    """Indices between numbers for the components of their vectors."""
+    """Index vectors, each component clamped between two numbers."""
     shape = shape_of(indices)
     bounds = [np.array(values[0]) if len(values) == 1 else
               np.broadcast_to(_on_axis(axis, values, shape), shape) for values in (low, high)]

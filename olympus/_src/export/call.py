@@ -69,7 +69,7 @@ class CallExported(Primitive):
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], *,
             exported: ExportedProgram) -> NoReturn:
-        # `call` is a function with custom_vjp, which says this better where it can.
+        # Without a derivative only: `call` is a function with custom_vjp, with a better message.
         raise TypeError(f"call_exported: {exported.fun_name} differentiated forwards; an artifact "
                         "holds its reverse derivatives only; use grad or vjp.")
 
@@ -113,12 +113,12 @@ class CallExported(Primitive):
 
 
 def _spread_as(aval: ShapedArray, spec: PartitionSpec) -> ShapedArray:
-    """A type, if it is over a mesh, cut so along its axes."""
+    """A type with this sharding along its axes, if it is over a mesh."""
     return aval.update(sharding=aval.sharding.update(spec=spec)) if aval.sharded else aval
 
 
 def _as_exported(exported: ExportedProgram, out: ShapedArray, aval: ShapedArray) -> ShapedArray:
-    """The type of a result: cut as the export says, by axes of those names."""
+    """The type of a result: with the export's sharding, over axes of those names."""
     if not (out.sharded and aval.sharded):
         return out
     spec, mesh = aval.sharding.spec, out.sharding.mesh
@@ -168,7 +168,7 @@ def _platform(platform: str, exported: ExportedProgram) -> int:
 
 
 def _linked(b: Builder, exported: ExportedProgram) -> Linked:
-    """The program as a function of the module, taken in once, or once for the sizes given."""
+    """The exported program as a function of the module: inserted once, or once for these sizes."""
     module = b.module
     sizes = tuple([a.shape for a in b.avals_in]) if exported._dimensions.variables else ()
     key = id(exported), sizes
@@ -176,11 +176,11 @@ def _linked(b: Builder, exported: ExportedProgram) -> Linked:
     if imported is None:
         taken = read_module(exported.mlir_module_serialized)
         deep = levels(taken)
-        if len(exported.platforms) == 1:    # else calls of other platforms are in it, too
+        if len(exported.platforms) == 1:    # else it also has calls of other platforms
             _note_foreign(b, exported, taken)
         linked = link(module.module, module.symbols.new, taken,
                       f"call_exported_{exported.fun_name}")
-        # The export stays, so that no other one gets its id.
+        # Kept alive, so that no other export gets its id.
         imported = module.imported[key] = linked, exported, deep
     module.nest.reach(b.eqn, imported[2])
     return imported[0]
@@ -196,7 +196,7 @@ def _note_foreign(b: Builder, exported: ExportedProgram, module: IrModule) -> No
 
 
 def _check_module(exported: ExportedProgram, linked: Linked) -> None:
-    """ValueError unless a module takes and gives what its export says."""
+    """ValueError unless the types of a module's function are those of its export."""
     tokens = [abstract_token] * len(exported.ordered_effects)
     taken = [*tokens, *(exported.in_avals[i] for i in exported.module_kept_var_idx)]
     if len(exported.platforms) > 1:

@@ -1,4 +1,4 @@
-"""How the errors of checked functions are written into artifacts: what their codes mean."""
+"""The errors of checked functions in artifacts: the messages for their error codes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..types.tree import tree_structure, tree_unflatten
 
 
 def encode_sites(sites: tuple[Site, ...]) -> bytes:
-    """The meaning of codes as bytes, with source lines as text."""
+    """The messages for error codes as bytes, with source lines as text."""
     entries = [[site.kind, site.what, place_of(site),
                 [[f.shape, dtypes.long_name(f.dtype), f.size] for f in site.fields],
                 _field_names(site) if site.kind == "user" else site.details, site.around]

@@ -1,8 +1,8 @@
-"""What engines compute otherwise at the edges of formats, written out in a module's operations.
+"""Values at the edges of formats that engines compute otherwise, written as operations of a module.
 
-A rule gives what stands for an operation: the same values in the middle, and at the edges those
-that XLA computes: NaN, infinities, zeros of both signs, ties, numbers out of range. Each was seen
-to be needed, on a CPU, by the engine that it is for (docs/export.md says by which version).
+A rule replaces an operation by others: with the same values in the middle, and with XLA's values at
+the edges: NaN, infinities, zeros of both signs, ties, numbers out of range. For each rule an engine
+was seen to need it on a CPU (docs/export.md says which version).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..types.shape import prod
 from .operations import NUMPY_OF, combiner_of, direction_of, element_of, int_of, ints_of, shape_of
 from .terms import Term, bits, negative, places, select, unary
 
-#: The values that stand for an operation's results; None leaves it as it is.
+#: The values that replace an operation's results; None leaves it as it is.
 Rule: TypeAlias = Callable[[IrOperation], "Sequence[IrValue] | Term | None"]
 
 
@@ -119,7 +119,7 @@ def _logistic(op: IrOperation) -> Term:
 
 
 def _quotient(op: IrOperation) -> Term | None:
-    """Quotients of integers by 0 and -1, which engines must not be asked for."""
+    """Quotients of integers; those by 0 and -1, for which engines differ, without a division."""
     x, y = map(Term, op.operands)
     if x.element == "i1" or x.element[0] not in "iu" or _harmless(y.value):
         return None
@@ -159,7 +159,7 @@ _COSINE = 2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2
 
 
 def _turn_fractions() -> tuple[np.ndarray, np.ndarray]:
-    """The fraction of a turn that 2**(e - 150) is, for each e: 64 bits, and the 32 after them."""
+    """For each e, 2**(e - 150) as a fraction of a turn: 64 bits, and the 32 after them."""
     fraction = [int(fractions.Fraction(2)**(e - 150) / (2 * _PI) % 1 * 2**96) for e in range(256)]
     return (np.array([n >> 32 for n in fraction], np.uint64).view(np.int64),
             np.array([n % 2**32 for n in fraction], np.int64))
@@ -267,7 +267,7 @@ def _compare(op: IrOperation) -> Term | None:
     direction = direction_of(op)
     if x.element != "f64":
         x, y = _ordered(bits(x)), _ordered(bits(y))
-    elif direction in ("LT", "GT"):     # without their bits: NaN is the largest
+    elif direction in ("LT", "GT"):     # NaN is the largest, whatever its bits are
         x, y = (x, y) if direction == "LT" else (y, x)
         return (x < y) | (x.equal(x) & y.differs(y))
     return x.compare(direction, y)
@@ -348,8 +348,8 @@ def _copied(body: mlir.ir.Block, operands: Sequence[IrValue]) -> Term:
     return Term(known.get(result, result))
 
 
-# Elements of a sum that is taken as it is, where the rounding of one addition after the other is
-# 2e-4 at most, and of a part of longer ones.
+# The most elements that are summed one after the other, with a rounding error of 2e-4 at most;
+# longer sums are cut into parts of this length.
 _LONG, _ROW = 4096, 256
 
 

@@ -90,8 +90,8 @@ class Exported:
       in_tree: the tree of (positional arguments, keyword arguments).
       in_avals: the types of the flat arguments.
       out_tree, out_avals: likewise of the results.
-      in_shardings_hlo, out_shardings_hlo: XLA's shardings, in a deserialised export; None for what
-        nothing is said of. See `in_shardings_olympus`.
+      in_shardings_hlo, out_shardings_hlo: XLA's shardings, in a deserialised export; None for an
+        unspecified sharding. See `in_shardings_olympus`.
       nr_devices: how many devices the program is for.
       platforms: the platforms that it is for: "cpu", "cuda", "rocm", "tpu".
       ordered_effects, unordered_effects: its effects.
@@ -216,7 +216,7 @@ class Exported:
 
     @cached_property
     def _flat(self) -> Callable[..., list[Array]]:
-        """The call of flat arguments: compiled once, and with the derivative that there is."""
+        """The call of flat arguments: compiled once, and with the artifact's derivative, if any."""
         @custom_vjp
         def flat(*leaves: Array) -> list[Array]:
             return call_exported_p.bind(*map(as_exported, leaves, self.in_avals), exported=self)
@@ -239,13 +239,13 @@ def _sharding_over(sharding: NamedSharding | None, aval: ShapedArray,
     if mesh.abstract_mesh != sharding.mesh:
         raise ValueError(f"NamedSharding new mesh {mesh} does not match the mesh used for export "
                          f"{sharding.mesh}; give one of the same axes.")
-    if isinstance(mesh, AbstractMesh):      # it has no devices whose own memory could be meant
+    if isinstance(mesh, AbstractMesh):      # without devices, no memory is the default
         return sharding.update(mesh=mesh, memory_kind=aval.memory_space.value)
     return sharding.update(mesh=mesh)
 
 
 def default_export_platform() -> str:
-    """The platform that `export` lowers for unless told.
+    """The default platform of `export`.
 
     Returns: "cpu", "cuda", "rocm" or "tpu".
 
@@ -280,7 +280,7 @@ def export(fun_jit: Callable[..., PyTree], *, platforms: Sequence[str] | None = 
     """
     if not isinstance(fun_jit, Wrapped) and (getattr(fun_jit, "__module__", None) or "").startswith(
             "olympus."):
-        fun_jit = jit(fun_jit)      # the library's behave as if they were
+        fun_jit = jit(fun_jit)      # functions of the library count as jitted
     if not isinstance(fun_jit, Wrapped):
         raise ValueError(f"export: Function to be exported must be the result of `jit` but is:\n  "
                          f"{fun_jit}; write export(jit(f)).")
@@ -347,12 +347,12 @@ def _exported(traced: Traced, platforms: tuple[str, ...],
     polymorphic = len(platforms) > 1 or context.refined
     module.operation.attributes["olympus.uses_shape_polymorphism"] = attr(str(polymorphic).lower())
     check_custom_calls(module, filter(None, [c.is_custom_call() for c in disabled]))
-    closed, kept = traced.olympuspr, lowered._kept
+    closed, used = traced.olympuspr, lowered._kept
     interface, program = context.interface, lowered._program
     placed = interface.place(lowered._placement)
-    asked = placed.shardings or (None,) * len(kept)
+    asked = placed.shardings or (None,) * len(used)
     ins = [_abstract(s, a) if k else None
-           for s, k, a in zip(asked, kept, closed.in_avals, strict=True)]
+           for s, k, a in zip(asked, used, closed.in_avals, strict=True)]
     demanded = program.out_shardings or [None] * len(closed.out_avals)
     outs = [_abstract(s, a) for s, a in zip(demanded, closed.out_avals, strict=True)]
     return Exported(
@@ -365,7 +365,7 @@ def _exported(traced: Traced, platforms: tuple[str, ...],
         unordered_effects=tuple(e for e in effects if not e.ordered),
         disabled_safety_checks=disabled, mlir_module_serialized=portable(module),
         calling_convention_version=version,
-        module_kept_var_idx=tuple(i for i, k in enumerate(kept) if k),
+        module_kept_var_idx=tuple(i for i, k in enumerate(used) if k),
         uses_global_constants=polymorphic,
         _get_vjp=lambda primal: _vjp(primal, closed, asked, demanded))
 
@@ -383,12 +383,12 @@ def _cotangent(aval: Aval) -> ShapedArray:
 
 def _vjp(primal: Exported, closed: ClosedOlympuspr, ins: Sequence[object],
          outs: Sequence[object]) -> Exported:
-    """The export of the derivative of an exported program, spread as that is."""
+    """The export of the derivative of an exported program, with the same shardings."""
     def fun_vjp(*args: PyTree) -> object:
         primals, cts = cut(args, len(primal.in_avals))
         return vjp(lambda *xs: eval_closed(closed, *xs), *primals)[1](list(cts))
 
-    # Shardings over a mesh without devices are told by types.
+    # The types have the shardings over a mesh without devices.
     ins, outs = ([None if isinstance(getattr(s, "mesh", None), AbstractMesh) else s for s in each]
                  for each in (ins, outs))
     avals = [*primal.in_avals, *map(_cotangent, primal.out_avals)]
@@ -404,8 +404,8 @@ def deserialize(blob: bytes | bytearray, *, verify: bool = False) -> Exported:
 
     Args:
       blob: its bytes. They are code: a call of the result runs it, custom calls included.
-      verify: have another process read the modules first, which takes about a second: of one that
-        a stranger has forged, MLIR's reader may end the process.
+      verify: have another process read the modules first, which takes about a second: a forged
+        module may make MLIR's reader end the process.
     Returns: An `Exported`. ValueError for bytes that are no artifact, or a truncated, damaged or
       newer one; the message says which.
 

@@ -21,7 +21,7 @@ _UNCONSTRAINED = {"unconstrained": True}
 
 
 def encode_aval(aval: Aval) -> object:
-    """A type: shape, dtype, weak type, memory space. How it is spread, `encode_sharding` says."""
+    """A type: shape, dtype, weak type, memory space. Its sharding: see `encode_sharding`."""
     if aval is abstract_token:
         return "token"
     dtype = aval.dtype
@@ -101,11 +101,11 @@ def decode_sharding(written: Any) -> NamedSharding | None:
 
 
 def encode_effect(effect: Effect) -> str:
-    """The class of an effect, which must be all there is to say of it."""
+    """The name of an effect's class; NotImplementedError for an effect with arguments."""
     kind = type(effect)
     try:
         same = kind() == effect
-    except Exception:       # whatever a constructor raises that wants arguments
+    except Exception:       # of a constructor that needs arguments
         same = False
     if not same:
         raise NotImplementedError(

@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-_STALE_SECONDS = 600    # a file being written that is older has lost its writer
+_STALE_SECONDS = 600    # the writer of an older unfinished file is dead
 
 
 @contextlib.contextmanager
@@ -19,7 +19,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
     What was there stays whole until then, whatever ends the process.
     """
-    final = Path(os.path.realpath(path))    # a link leads to the file, and stays
+    final = Path(os.path.realpath(path))    # a link stays: its target is written
     if final.exists() and not final.is_file():      # a pipe and a device have no content to keep
         yield final
         return

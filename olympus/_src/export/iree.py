@@ -159,7 +159,7 @@ def _merged_module(entries: Mapping[str, Exported]) -> IrModule:
 
 
 def _annotate(module: IrModule) -> None:
-    """Say of dynamic broadcasts what IREE asks: an axis of unknown size is as long as before.
+    """Mark dynamic broadcasts as IREE requires: an axis of unknown size keeps its size.
 
     It would merge two and forget their attributes, so they are merged here.
     """

@@ -18,7 +18,7 @@ from ..lowering.linking import operations
 if TYPE_CHECKING:
     from .program import ExportedProgram
 
-ANY_PLATFORM = "platform"       # the check that is off for a program that may run anywhere
+ANY_PLATFORM = "platform"       # the check that a program for any platform turns off
 _LAPACK = {**dict.fromkeys(("potrf", "geqrf", "geev", "gesdd", "getrf", "gehrd", "gees", "trsm",
                             "gtsv"), "sdcz"),
            "orgqr": "sd", "ungqr": "cz", "syevd": "sd", "heevd": "cz", "sytrd": "sd",
@@ -46,7 +46,7 @@ def custom_calls(module: IrModule) -> Iterable[tuple[str, IrOperation]]:
 
 
 def drop_assertions(module: IrModule) -> None:
-    """Take out what checks the sizes of arguments, which engines of others do not know."""
+    """Remove the checks of the sizes of arguments, which other engines do not know."""
     for target, op in list(custom_calls(module)):
         if target == "shape_assertion":
             op.erase()
@@ -55,7 +55,7 @@ def drop_assertions(module: IrModule) -> None:
 def drop_identities(module: IrModule) -> None:
     """Take out the calls of functions that return their operands.
 
-    By such a call XLA:CPU is made to compute a value once; to engines of others it says nothing.
+    Such a call makes XLA:CPU compute a value once; for other engines it has no meaning.
     """
     ir, identities = mlir.ir, set[str]()
     for op in module.body.operations:
@@ -72,7 +72,7 @@ def drop_identities(module: IrModule) -> None:
 
 
 def check_custom_calls(module: IrModule, allowed: Iterable[str]) -> None:
-    """ValueError if a module calls what jaxlib may change, unless that is allowed."""
+    """ValueError for custom calls that jaxlib may change, unless they are allowed."""
     allowed = {*STABLE, *allowed}
     if "ALL" in allowed:
         return
@@ -125,14 +125,14 @@ def read_module(artifact: bytes) -> IrModule:
 
 
 _LENGTH = struct.Struct("<Q")
-_MALFORMED = 3              # the status of a child that says why
+_MALFORMED = 3              # the exit status of a child with a message
 _CHILD_SECONDS = 120
 
 
 def check_in_child(artifacts: Sequence[bytes]) -> None:
-    """ValueError unless another process reads these modules; their damage stays in that process.
+    """ValueError unless another process can read these modules, so that no damage reaches this one.
 
-    MLIR's reader of bytecode trusts it. Made by a stranger, it may end the process or never return.
+    MLIR's reader trusts its bytecode: on a forged module it may end the process or never return.
     """
     stdin = b"".join([_LENGTH.pack(len(a)) + a for a in artifacts])
     command = [sys.executable, "-c", f"import {__name__} as module; module.read_all()"]

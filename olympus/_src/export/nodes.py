@@ -1,4 +1,4 @@
-"""How containers of outsiders are written into artifacts: which class, and its auxiliary data."""
+"""Containers of users in artifacts: the name of the class, and its auxiliary data."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def register_pytree_node_serialization(
       serialized_name: its name in artifacts; a process that reads one registers the same name.
       serialize_auxdata: makes bytes of the auxiliary data that flattening a node gives.
       deserialize_auxdata: its inverse.
-      from_children: makes a node of (auxiliary data, children). Left out, it is the class's own
-        unflattening. Only the structure of its result is used.
+      from_children: makes a node from (auxiliary data, children); the class's own unflattening by
+        default. Only the structure of its result is used.
     Returns: The class. ValueError if the class or the name is registered already.
 
     >>> @olympus.tree_util.register_pytree_node_class

@@ -1,8 +1,8 @@
 """Exports for ONNX: StableHLO as a graph of its operations, for inference engines.
 
 `to_onnx` walks the module of an export; a method of `_Converter` stands for each operation of
-StableHLO. Calls are written out. A value that is a broadcast stays small until something needs it
-whole, since ONNX's elementwise operations broadcast by themselves.
+StableHLO. Calls are written out. A broadcast stays small until an operation needs the whole array,
+since ONNX's elementwise operations broadcast by themselves.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def _missing(fn: IrOperation, functions: Functions) -> list[str]:
 
 
 class _Converter(Elementwise):
-    """One graph that is being made: a method per operation."""
+    """The graph under construction: a method for each operation."""
 
     def block(self, block: IrBlock) -> list[str]:
         """Convert the operations of a block; the names of its results."""
@@ -330,7 +330,7 @@ class _Converter(Elementwise):
                or definitely_equal(n, -1) and self.arrays.get(starts[i]) != 0]
         if not cut:
             return self.of(update)
-        if len(cut) == 1:       # the rest of that axis stays in front and behind
+        if len(cut) == 1:       # the axis keeps its parts before and behind the window
             axis, = cut
             most = _known_sizes(op, [shape[axis]])[0] - _known_sizes(op, [sizes[axis]])[0]
             begin = self.starts([starts[axis]], [most])
@@ -579,7 +579,7 @@ class _Converter(Elementwise):
         if "window_reversal" in op.attributes:
             flags = list(mlir.ir.DenseBoolArrayAttr(op.attributes["window_reversal"]))
             weights = self.flip(weights, [i + 2 for i, flag in enumerate(flags) if flag])
-        if not spatial:         # ONNX has none without: one of size 1
+        if not spatial:         # ONNX has no product without contracted axes: add one of size 1
             name, weights = (self.add("Unsqueeze", v, self.graph.ints([2]))
                              for v in (name, weights))
             strides, low, high = [1], [0], [0]
@@ -625,7 +625,7 @@ class _Converter(Elementwise):
         return self._placed(gathered, op, indices, n, offset, window_axes, rest, shape, free, out)
 
     def _placed(self, gathered: str, op: IrOperation, indices: IrValue, n: Any, offset: list[int],
-                kept: list[int], rest: list[int], shape: list[int], free: list[int], out: list[int]
+                axes: list[int], rest: list[int], shape: list[int], free: list[int], out: list[int]
                 ) -> str:
         """(batch, free, rest) as the result has it: its own order, with axes of size 1."""
         batched = list(n.start_indices_batching_dims)
@@ -634,7 +634,7 @@ class _Converter(Elementwise):
         free_axes = [i for i in range(len(out)) if i not in offset]        # where these go
         place = dict(zip(others, free_axes, strict=True))
         made = [place[i] for i in batched] + [place[i] for i in others if i not in batched]
-        made += [offset[kept.index(i)] for i in rest]
+        made += [offset[axes.index(i)] for i in rest]
         order = sorted(range(len(made)), key=made.__getitem__)
         return self.reshape(self.transpose(gathered, order), out)
 

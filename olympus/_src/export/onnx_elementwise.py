@@ -37,14 +37,14 @@ def refuse(op: IrOperation, why: str) -> NotImplementedError:
 
 
 class Elementwise:
-    """A graph that is being made: names of MLIR values, and a method per elementwise operation."""
+    """A graph under construction: names of MLIR values, a method for each elementwise operation."""
 
     def __init__(self, graph: Graph, functions: Functions, outer: Elementwise | None = None
                  ) -> None:
         self.graph, self.functions = graph, functions
-        # Values of the graph around are known by name within a subgraph.
+        # A subgraph can name values of the enclosing graph.
         self.env: dict[IrValue, str] = {} if outer is None else dict(outer.env)
-        # Broadcasts that are not made yet: a name that broadcasts to the value, and the shape.
+        # Broadcasts without a node yet: a name that broadcasts to the value, and the shape.
         self.small: dict[IrValue, tuple[str, str]] = {} if outer is None else dict(outer.small)
         # Constants; of those that are broadcasts of a scalar, the scalar alone.
         self.arrays: dict[IrValue, np.ndarray] = {} if outer is None else dict(outer.arrays)
@@ -63,7 +63,7 @@ class Elementwise:
         return name_here
 
     def near(self, x: IrValue) -> str:
-        """The name of what broadcasts to a value."""
+        """The name of a value that broadcasts to this one."""
         return self.env[x] if x in self.env else self.small[x][0]
 
     def elementwise(self, operation: str, xs: Sequence[IrValue]) -> str:
@@ -92,9 +92,9 @@ class Elementwise:
             return name
         return self.add("Transpose", name, perm=list(order))
 
-    def cast(self, name: str, element: str, given: str = "") -> str:
-        """A value as another element type; itself if it is `given` as that."""
-        return name if element == given else self.add("Cast", name, to=DTYPES[element])
+    def cast(self, name: str, element: str, now: str = "") -> str:
+        """A value as another element type; itself if its type `now` is that."""
+        return name if element == now else self.add("Cast", name, to=DTYPES[element])
 
     def wide(self, x: IrValue) -> str:
         """A value in the type that sums, products and extrema of it are taken in."""
@@ -102,7 +102,7 @@ class Elementwise:
         return self.cast(self.of(x), WIDER.get(element, element), element)
 
     def narrow(self, name: str, x: IrValue) -> str:
-        """The reverse: such a result, in the element type of `x`."""
+        """A result of that type, cast back to the element type of `x`."""
         element = element_of(x)
         return self.cast(name, element, WIDER.get(element, element))
 

@@ -61,7 +61,7 @@ class Graph:
         self.constant_names: dict[Hashable, str] = {}    # by (shape, dtype, digest of the bits)
 
     def name(self) -> str:
-        """A name that no value has."""
+        """A new name."""
         self.count[0] += 1
         return f"v{self.count[0]}"
 
@@ -93,18 +93,18 @@ class Graph:
         return names[0] if outputs == 1 else names
 
     def prune(self) -> set[str]:
-        """Drop nodes and constants that no output needs; all names that the other nodes read."""
-        needed, kept = {x.name for x in self.outputs}, []
+        """Drop nodes and constants that no output needs; return all names that are still read."""
+        needed, nodes = {x.name for x in self.outputs}, []
         for node in reversed(self.nodes):
             if not needed.isdisjoint(node.outputs):
-                kept.append(node)
+                nodes.append(node)
                 needed.update(node.inputs, *(graph.prune() for graph in node.graphs()))
-        self.nodes = kept[::-1]
+        self.nodes = nodes[::-1]
         self.constants = {name: x for name, x in self.constants.items() if name in needed}
         return needed
 
     def graphs(self) -> Iterator[Graph]:
-        """This one, and those within its nodes."""
+        """This graph, and the subgraphs of its nodes."""
         yield self
         for node in self.nodes:
             for graph in node.graphs():
@@ -131,7 +131,7 @@ def write(graph: Graph, path: Path, name: str, version: str) -> None:
 
 
 def _onnx() -> ModuleType:
-    """The package, which is an extra; ImportError says so where it is not there."""
+    """The package onnx; ImportError names the extra if it is not installed."""
     try:
         return importlib.import_module("onnx")
     except ImportError:

@@ -92,9 +92,9 @@ def unary(name: str, x: Term) -> Term:
 
 
 def select(*choices: Term | Number | tuple[Term, Term | Number]) -> Term:
-    """The value of the first pair (condition, value) whose condition holds, else the last one's.
+    """The value of the first pair (condition, value) whose condition holds, else the last value.
 
-    One of the values at least is no number.
+    At least one of the values is no number.
     """
     *pairs, last = choices
     values = [last, *(value for _, value in pairs)]     # type: ignore[misc]
@@ -112,7 +112,7 @@ def bits(x: Term) -> Term:
 
 
 def places(x: IrValue, axis: int) -> IrValue:
-    """The places along an axis of `x`, in its shape."""
+    """The index along an axis at each element of `x`."""
     hlo, ir, shape = mlir.hlo, mlir.ir, shape_of(x)
     kind = typed(x, "i32")
     if -1 not in shape:

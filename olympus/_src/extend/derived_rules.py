@@ -47,10 +47,10 @@ class Recorded:
 register_pytree_node(Recorded, lambda r: (tuple(r.consts), r.what), Recorded)
 
 
-def _all_tangents(prim: HiPrim, nonzero: Sequence[bool], given: Sequence[Value]
+def _all_tangents(prim: HiPrim, nonzero: Sequence[bool], tangents: Sequence[Value]
                       ) -> tuple[PyTree, ...]:
     """All tangents, in the structure of the arguments, of those that are not zero."""
-    rest = iter(given)
+    rest = iter(tangents)
     return tuple(prim.in_tree.unflatten([
         next(rest) if nz else Zero(a.to_tangent_aval())
         for a, nz in zip(prim.in_avals_flat, nonzero, strict=True)]))
@@ -66,9 +66,9 @@ def _lin_from_jvp(self: HiPrim, nzs_in: PyTree, *primals: PyTree) -> tuple[PyTre
     _needs(self, "linearize_from_jvp", "jvp")
     nonzero = tree_flatten(nzs_in)[0]
 
-    def linear(*given: Value) -> tuple[list[Value], tuple[PyTree, tuple[bool, ...]]]:
+    def linear(*ts: Value) -> tuple[list[Value], tuple[PyTree, tuple[bool, ...]]]:
         out, tangent = rule_pair(self, "jvp", self.jvp(primals, _all_tangents(
-            self, nonzero, given)))
+            self, nonzero, ts)))
         tangents = tangents_of(self, "jvp", tangent)
         on = tuple([type(t) is not Zero for t in tangents])
         return list(compress(tangents, on)), (out, on)
@@ -85,8 +85,8 @@ def _lin_from_jvp(self: HiPrim, nzs_in: PyTree, *primals: PyTree) -> tuple[PyTre
 
 def _linearized_from_jvp(self: HiPrim, residuals: Recorded, *tangents: PyTree) -> PyTree:
     program, on = residuals.what
-    given = [t for t in self._flat(self.in_tree, tangents, "linearized") if type(t) is not Zero]
-    outs = iter(eval_olympuspr(program, residuals.consts, *given))
+    nonzero = [t for t in self._flat(self.in_tree, tangents, "linearized") if type(t) is not Zero]
+    outs = iter(eval_olympuspr(program, residuals.consts, *nonzero))
     return self.out_tree.unflatten([
         next(outs) if flag else Zero(a.to_tangent_aval())
         for a, flag in zip(self.out_avals_flat, on, strict=True)])
@@ -144,8 +144,8 @@ def _vjp_fwd_from_jvp(self: HiPrim, nzs_in: PyTree, *primals: PyTree) -> tuple[P
 
 def _transposed_jvp(self: HiPrim, res: PyTree, out_ct: PyTree) -> PyTree:
     primals, nonzero = res
-    return _pulled_back(self, lambda *given: tangents_of(self, "jvp", rule_pair(
-        self, "jvp", self.jvp(tuple(primals), _all_tangents(self, nonzero.value, given)))[1]),
+    return _pulled_back(self, lambda *ts: tangents_of(self, "jvp", rule_pair(
+        self, "jvp", self.jvp(tuple(primals), _all_tangents(self, nonzero.value, ts)))[1]),
         nonzero.value, out_ct)
 
 
@@ -157,8 +157,8 @@ def _vjp_fwd_from_lin(self: HiPrim, nzs_in: PyTree, *primals: PyTree) -> tuple[P
 
 def _transposed_linearized(self: HiPrim, res: PyTree, out_ct: PyTree) -> PyTree:
     own, nonzero = res
-    return _pulled_back(self, lambda *given: tangents_of(self, "linearized", self.linearized(
-        own, *_all_tangents(self, nonzero.value, given))), nonzero.value, out_ct)
+    return _pulled_back(self, lambda *ts: tangents_of(self, "linearized", self.linearized(
+        own, *_all_tangents(self, nonzero.value, ts))), nonzero.value, out_ct)
 
 
 class LinearizeFromJvp(NamedTuple):

@@ -77,8 +77,8 @@ class WrappedFun(ByKey):
     def wrap(self, gen: Callable[..., PyTree], gen_static_args: tuple[object, ...],
              out_store: Store | None) -> WrappedFun:
         """This function inside one transformation more, of the kind called `2`."""
-        given = gen_static_args if out_store is None else (out_store, *gen_static_args)
-        return WrappedFun(self.f, functools.partial(gen, self.f_transformed, *given),
+        statics = gen_static_args if out_store is None else (out_store, *gen_static_args)
+        return WrappedFun(self.f, functools.partial(gen, self.f_transformed, *statics),
                           ((gen, gen_static_args), *self.transforms), (out_store, *self.stores),
                           self.params, None, self.debug_info)
 

@@ -90,8 +90,8 @@ def vmap_rule(axis_data: Axis, f: Callable[..., PyTree], in_axes: PyTree, out_ax
         dims = broadcast_prefix(in_axes, in_tree.unflatten(range(len(leaves))), is_leaf=_is_none)
         on = [not zero(x) for x in leaves]
 
-        def flat(*given: Value) -> tuple[list[Value], tuple[PyTree, PyTree]]:
-            rest = iter(given)
+        def flat(*elements: Value) -> tuple[list[Value], tuple[PyTree, PyTree]]:
+            rest = iter(elements)
             out = f(*in_tree.unflatten([
                 next(rest) if o else Zero(x.aval if d is None else x.aval.without_axis(
                     d, axis.size)) for x, d, o in zip(leaves, dims, on, strict=True)]))
@@ -99,12 +99,12 @@ def vmap_rule(axis_data: Axis, f: Callable[..., PyTree], in_axes: PyTree, out_ax
             return [x for x in outs if not zero(x)], (outs, out_tree)
 
         with_aux = WithAux(flat)
-        found, found_dims = batch_flat(with_aux, axis, list(compress(leaves, on)),
-                                       list(compress(dims, on)))
+        results, found_dims = batch_flat(with_aux, axis, list(compress(leaves, on)),
+                                         list(compress(dims, on)))
         outs, out_tree = with_aux.aux
         wanted = broadcast_prefix(out_axes, out_tree.unflatten(range(len(outs))),
                                   is_leaf=_is_none)
-        rest = iter(zip(found, found_dims, strict=True))
+        rest = iter(zip(results, found_dims, strict=True))
         return out_tree.unflatten([
             (Zero(unmap_avals(axis, x.aval, to)) if zero(x) else
              _placed(*next(rest), to, axis, sum_match))

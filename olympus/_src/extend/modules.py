@@ -84,9 +84,9 @@ class ShardingContext:
     abstract_mesh: AbstractMesh | None = None
 
     def __post_init__(self) -> None:
-        given = self.device_assignment
-        if given is not None and len(given) != self.num_devices:
-            raise ValueError(f"ShardingContext: {len(given)} devices given for num_devices="
+        devices = self.device_assignment
+        if devices is not None and len(devices) != self.num_devices:
+            raise ValueError(f"ShardingContext: {len(devices)} devices given for num_devices="
                              f"{self.num_devices}; a tuple of that many is required.")
 
 

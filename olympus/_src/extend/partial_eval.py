@@ -302,8 +302,8 @@ def jvp(fun: Callable[..., PyTree], primals: PyTree, tangents: PyTree, has_aux: 
     with_aux = WithAux(flat)
     outs, out_tangents = jvp_flat(with_aux, leaves, list(map(_tangent, leaves, tangent_leaves)))
     out_tree, aux_tree, n = with_aux.aux
-    kept = [as_array(t) if instantiate else t for t in out_tangents[:n]]
-    pair = out_tree.unflatten(outs[:n]), out_tree.unflatten(kept)
+    tangents_out = [as_array(t) if instantiate else t for t in out_tangents[:n]]
+    pair = out_tree.unflatten(outs[:n]), out_tree.unflatten(tangents_out)
     return (*pair, aux_tree.unflatten(outs[n:])) if has_aux else pair
 
 
@@ -328,8 +328,8 @@ def linearize(traceable: Callable[..., PyTree], primals_ft: PyTree, has_aux: boo
     avals = [typeof(x).to_tangent_aval() for x in leaves]
     on = [not is_float0(a) and (in_nzs is None or in_nzs[i]) for i, a in enumerate(avals)]
 
-    def tangents(*given: Array) -> tuple[list[Array], tuple[PyTree, ...]]:
-        rest = iter(given)
+    def tangents(*tangents_in: Array) -> tuple[list[Array], tuple[PyTree, ...]]:
+        rest = iter(tangents_in)
         outs, out_tangents, *aux = jvp(traceable, tree_unflatten(tree, leaves), tree_unflatten(
             tree, [next(rest) if nz else Zero(a) for a, nz in zip(avals, on, strict=True)]),
             has_aux, False)

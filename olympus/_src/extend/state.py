@@ -167,8 +167,8 @@ def discharge_state(olympuspr: Olympuspr, consts: Sequence[ArrayLike], *,
     >>> print(olympus.core.eval_olympuspr(pure, consts, onp.array([5., 6.])))
     [Array([6., 6.], dtype=float32)]
     """
-    given = [should_discharge] * len(olympuspr.invars) if isinstance(
+    flags = [should_discharge] * len(olympuspr.invars) if isinstance(
         should_discharge, bool) else list(should_discharge)
-    which = [w and v.aval.mutable for w, v in zip(given, olympuspr.invars, strict=True)]
+    which = [w and v.aval.mutable for w, v in zip(flags, olympuspr.invars, strict=True)]
     pure = discharge(ClosedOlympuspr(olympuspr, consts), which, which)
     return pure.olympuspr, pure.consts

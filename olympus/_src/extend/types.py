@@ -490,10 +490,10 @@ class HiCall(Higher):
     def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
         _prim = eqn.params["_prim"]
         live = _prim.in_tree.unflatten([True] * len(eqn.invars))
-        given = _prim.out_tree.unflatten(used)
+        used_tree = _prim.out_tree.unflatten(used)
         # The newer form of the rule has the flags of arguments besides.
         two = _prim.dce.__func__.__code__.co_argcount > 2
-        used_ins, produced, new = _prim.dce(given, live) if two else _prim.dce(given)
+        used_ins, produced, new = _prim.dce(used_tree, live) if two else _prim.dce(used_tree)
         if new is None or new is _prim:
             return eqn.replace(outvars=[v if u else DropVar(v.aval)
                                         for v, u in zip(eqn.outvars, used, strict=True)])
@@ -609,13 +609,13 @@ class HiLinearized(Primitive):
 
     def in_parts(self, args: Sequence[Value], params: Params) -> list[Value]:
         _prim, nonzero, on = params["_prim"], params["nonzero"], params["nonzero_out"]
-        primals, leaves, given = self._parted(args, params)
+        primals, leaves, ts = self._parted(args, params)
         res = tree_unflatten(params["res_tree"], leaves)
-        forward, rest = params["forward"], iter(given)
+        forward, rest = params["forward"], iter(ts)
         if forward == "transpose":
             return transposed(
                 lambda *cts: self.backward(cts, res, params), [
-                    a.to_cotangent_aval() for a in compress(_prim.out_avals_flat, on)], given)
+                    a.to_cotangent_aval() for a in compress(_prim.out_avals_flat, on)], ts)
         tangents = [next(rest) if nz else Zero(a.to_tangent_aval())
                     for a, nz in zip(_prim.in_avals_flat, nonzero, strict=True)]
         tree = _prim.in_tree.unflatten
@@ -630,9 +630,9 @@ class HiLinearized(Primitive):
     def backward(self, cts: Sequence[Value], res: PyTree, params: Params) -> list[Value]:
         """The cotangents of the arguments that have a tangent."""
         _prim = params["_prim"]
-        given = iter(cts)
+        rest = iter(cts)
         all_cts = _prim.out_tree.unflatten([
-            next(given) if on else Zero(a.to_cotangent_aval())
+            next(rest) if on else Zero(a.to_cotangent_aval())
             for a, on in zip(_prim.out_avals_flat, params["nonzero_out"], strict=True)])
         avals = [a.to_cotangent_aval() for a in _prim.in_avals_flat]
         if type(_prim).vjp_bwd is HiPrim.vjp_bwd:
@@ -656,10 +656,10 @@ class HiLinearized(Primitive):
 
     def transpose(self, cts: Sequence[Tangent], *args: Transposed, **params: Any
                   ) -> list[Cotangent]:
-        primals, leaves, given = self._parted(args, params)
+        primals, leaves, ts = self._parted(args, params)
         pulled = self.backward(cts, tree_unflatten(params["res_tree"], leaves), params)
         return [*[None] * (len(primals) + len(leaves)),
-                *[ct if type(a) is Linear else None for a, ct in zip(given, pulled, strict=True)]]
+                *[ct if type(a) is Linear else None for a, ct in zip(ts, pulled, strict=True)]]
 
     def jvp(self, primals: Sequence[Value], tangents: Sequence[Tangent], **params: Hashable
             ) -> tuple[list[Value], list[Tangent]]:

@@ -1,4 +1,4 @@
-"""buffer_callback: Python functions that write a program's results into the buffers themselves."""
+"""buffer_callback: Python functions that write the results of a program into its buffers."""
 
 from __future__ import annotations
 
@@ -123,8 +123,8 @@ class BufferCallback(HostCall):
 
 
 buffer_callback_p = BufferCallback("buffer_callback")
-# XLA packs elements of less than a byte, and its buffers say that each has one: who wrote into them
-# would write beyond their ends. The wider types have all their values.
+# XLA packs elements of less than a byte, but describes its buffers as one byte an element: a
+# callback would write beyond their ends. The wider types have all values of the packed ones.
 _UNPACKED = {dtypes.as_dtype(name): dtypes.as_dtype(wide) for name, wide in (
     ("int2", "int8"), ("int4", "int8"), ("uint2", "uint8"), ("uint4", "uint8"),
     ("float4_e2m1fn", "float8_e4m3fn"))}
@@ -142,16 +142,17 @@ def buffer_callback(callback: Callable[..., None], result_shape_dtypes: PyTree, 
       callback: called as `callback(ctx, out, *args, **kwargs)`: an `ExecutionContext` (the stage,
         and a GPU's stream), `Buffer`s to write the results into, as `result_shape_dtypes` has them,
         and the arguments as buffers. `numpy.asarray` views a buffer on the CPU,
-        `__cuda_array_interface__` describes one on a GPU, DLPack both. Those of arguments must not
-        be written: they may be arrays of the caller's, and NumPy's views do not refuse. No view may
-        outlive the callback, which returns None. Elements of 2 or 4 bits have 8 in buffers: int4
-        arrives as int8, float4_e2m1fn as float8_e4m3fn.
+        `__cuda_array_interface__` describes one on a GPU, DLPack both. Never write to
+        arguments: they may be arrays of the caller's, although NumPy's views permit it. No view
+        may outlive the callback, which returns None. Elements of 2 or 4 bits have 8 in buffers:
+        int4 arrives as int8, float4_e2m1fn as float8_e4m3fn.
       result_shape_dtypes: pytree of objects with shape and dtype.
       has_side_effect: whether it is called although nothing reads its results.
       vmap_method: as for `ffi_call`.
-      input_output_aliases: which flat operand's buffer a flat result takes, by their places.
+      input_output_aliases: from the number of a flat operand to the number of the flat result that
+        takes its buffer.
       command_buffer_compatible: whether a GPU may record the work that the callback starts, and
-        repeat that without calling it again.
+        repeat the recorded work without another call.
 
     Returns:
       A function of pytrees of arrays, as the callback takes them, that returns a pytree of arrays.
@@ -179,8 +180,8 @@ def buffer_callback(callback: Callable[..., None], result_shape_dtypes: PyTree, 
     def call(*args: PyTree, **kwargs: PyTree) -> PyTree:
         try:
             flat, avals, in_tree = flatten("buffer_callback", (args, kwargs))
-            given: Sequence[Aval] = avals
-            aliases = read_aliases("buffer_callback", pairs, given, promised)
+            passed: Sequence[Aval] = avals
+            aliases = read_aliases("buffer_callback", pairs, passed, promised)
             if in_tree not in known:
                 known[in_tree] = FlatBufferCallback(callback, in_tree, out_tree)
             operands = [convert_element_type(x, _UNPACKED[a.dtype]) if a.dtype in _UNPACKED else x

@@ -81,10 +81,10 @@ class HostCall(Primitive, abstract=True):
         # Programs that were started before may still have ordered callbacks to make.
         if any(e.ordered for e in self.effects((), params)):
             effects.wait_for_ordered()
-        values = [lib.to_numpy(stored(a)) for a in args]    # of keys their data
+        values = [lib.to_numpy(stored(a)) for a in args]    # keys as their data
         try:
             out = self.host(params)(*values)
-        except Exception as error:      # of the class that a compiled program raises
+        except Exception as error:      # the class that a compiled program would raise
             raise lib.runtime_error(error) from error.__cause__
         return list(map(argument_array, out))
 
@@ -105,7 +105,7 @@ class HostCall(Primitive, abstract=True):
 
         if not effects or manual is None or manual.all_manual:
             return call(*xs)
-        # Among the devices that differ along axes that are left to XLA, one makes the call.
+        # Of devices that differ only along XLA's axes of the mesh, the first makes the call.
         rest = [n for n in manual.mesh.axis_names if n not in manual.names]
         types = [b.type(a) for a in b.avals_out]
         return b.manual_computation(
@@ -138,14 +138,14 @@ def emit_python_callback(ctx: Builder, callback: Callable[..., tuple[np.ndarray,
     """Write a call of a Python function into the module that is being lowered.
 
     Args:
-      ctx: what lowering rules get.
+      ctx: the first argument of a lowering rule.
       callback: takes NumPy arrays and returns a tuple of them.
       token: the token of the ordered effects before it, or None.
       operands, operand_avals, result_avals: MLIR values, and types.
       has_side_effect: whether it must be called even if nothing reads its results.
       returns_token: whether a token is wanted, for the ordered effects behind it.
-      partitioned: of many devices each makes the call, with its parts of the operands; not of
-        one with results. Otherwise, and with a token, one makes it, with the whole operands.
+      partitioned: on several devices, each makes the call with its parts of the operands, if the
+        call has no results. Otherwise, and with a token, one makes it with the whole operands.
       sharding: accepted, without effect.
 
     Returns:
@@ -199,13 +199,13 @@ def _by_transfers(b: Builder, callback: Callable[..., tuple[np.ndarray, ...]],
                   token: IrValue | None, operands: Sequence[IrValue],
                   operand_avals: Sequence[Aval], result_avals: Sequence[Aval]
                   ) -> tuple[list[IrValue], IrValue]:
-    """A call by a program that cannot call Python: its operands are sent to the host, whose answer
-    is received. At least one array each way: the first starts the call, the second ends it.
+    """A call by a program that cannot call Python: it sends operands to the host, and receives the
+    results. At least one array each way: the first starts the call, the second ends it.
     """
     module, mark = b.module, make_aval((), dtypes.as_dtype("float32"))
     avals_in, avals_out = [[physical_aval(a) for a in avals]
                            for avals in (operand_avals, result_avals)]
-    whole = [a for a in avals_out if 0 not in a.shape]      # none without elements is received
+    whole = [a for a in avals_out if 0 not in a.shape]      # empty arrays cannot be received
     sent, received = avals_in or [mark], whole or [mark]
     # Channel 1 belongs to collectives.
     start = 2 + sum(len(h.transfers.sent) + len(h.transfers.received)
@@ -214,8 +214,8 @@ def _by_transfers(b: Builder, callback: Callable[..., tuple[np.ndarray, ...]],
 
     def call(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
         outs = callback(*(arrays if avals_in else ()))
-        kept = [x for x, a in zip(outs, avals_out, strict=True) if 0 not in a.shape]
-        return tuple(kept) if whole else (np.zeros((), np.float32),)
+        nonempty = [x for x, a in zip(outs, avals_out, strict=True) if 0 not in a.shape]
+        return tuple(nonempty) if whole else (np.zeros((), np.float32),)
 
     # The function lives as long as the list, which goes with the executable.
     module.host_callbacks.append(lib.HostFunction(call, lib.Transfers(
@@ -248,15 +248,15 @@ def _by_transfers(b: Builder, callback: Callable[..., tuple[np.ndarray, ...]],
 
 def _on_one(b: Builder, names: Sequence[Hashable], call: Callable[[], list[IrValue]],
             types: Sequence[IrType]) -> list[IrValue]:
-    """The results of a call by the first device along axes of a mesh; all of these get them."""
-    # The other devices give zeros, so that the sum over all is the result of the one.
+    """The results, on all devices along axes of a mesh, of a call that the first of them makes."""
+    # The other devices give zeros, so the sum over all is the result of the first.
     def nothing() -> list[IrValue]:
         return [b.full(a, False) for a in b.avals_out]
 
     index = make_aval((), dtypes.as_dtype("int32"))
     positions = [b.position(name) for name in names]
     place = functools.reduce(lambda x, y: b.op("stablehlo.add", [x, y], None, index), positions)
-    # A sum of positions is 0 on the first device alone, and any index but 0 takes the last branch.
+    # The sum of positions is 0 on the first device only; any index but 0 takes the last branch.
     outs = b.case(place, [call, nothing], types)
     return [b.all_reduce("stablehlo.add", x, a, names)
             for x, a in zip(outs, map(physical_aval, b.avals_out), strict=True)]
@@ -277,7 +277,7 @@ def checked_results(what: str, callback: FlatCallback, avals: Sequence[ShapedArr
             own_aval = make_aval(x.shape, dtypes.canonicalize_dtype(x.dtype))
             raise TypeError(f"{what}: {name} returned {own_aval} as result {i}; {aval} was "
                             "promised by result_shape_dtypes; return that, or change the promise.")
-        # Floats lose digits, as everywhere without x64; integers would be other numbers.
+        # Floats lose digits, as everywhere without x64; integers would change their value.
         narrow = x.astype(aval.dtype, copy=False)
         if x.dtype != narrow.dtype and x.dtype.kind in "iu" and (x != narrow).any():
             raise OverflowError(
@@ -317,16 +317,16 @@ VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_a
 def call_elements(prim: Primitive, size: int, args: Sequence[Array], dims: Sequence[int | None],
                   vmap_method: str | None, one: Callable[..., list[Array]],
                   at_once: Callable[..., list[Array]], whole: Collection[int] = ()) -> list[Array]:
-    """The results, mapped along axis 0, of a call that XLA does not look into, under vmap.
+    """The results under vmap, mapped along axis 0, of a call that is opaque to XLA.
 
     Args:
-      prim: whose call it is.
+      prim: the primitive of the call.
       size: how many elements there are.
       args, dims: the operands, and the axes along which they are mapped.
       vmap_method: as users give it.
-      one: calls for one element.
-      at_once: calls for all, with operands that have a leading axis.
-      whole: operands that have all elements along it, whatever the method.
+      one: makes the call for one element.
+      at_once: makes the call for all elements, with operands that have a leading axis.
+      whole: operands whose leading axis has all elements, for each method.
     """
     if vmap_method in ("sequential", "sequential_unrolled"):
         return (map_mapped if vmap_method == "sequential" else unrolled)(one, size, args, dims)
@@ -369,7 +369,7 @@ class IoCallback(HostCall):
 class DebugCallback(HostCall):
     """params: callback, ordered, partitioned. No results."""
 
-    cells = staticmethod(reuse.read)    # to print a key is not to use it
+    cells = staticmethod(reuse.read)    # printing is no use of a key
     transpose = None  # pyright: ignore[reportAssignmentType]
 
     def effects(self, avals: Sequence[ShapedArray], params: Params) -> frozenset[effects.Effect]:
@@ -387,7 +387,7 @@ class DebugCallback(HostCall):
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable
             ) -> tuple[list[Array], list[Tangent]]:
-        # With the primal values, once: tangents are no values of the user's function.
+        # Called once, with the primal values: the user's function has no tangents.
         return self.bind(*primals, **params), []
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Hashable
@@ -503,7 +503,7 @@ def io_callback(callback: Callable[..., PyTree], result_shape_dtypes: PyTree, *a
 
 
 def _as_structs(tree: PyTree) -> PyTree:
-    """Python scalars among promised results stand for their type."""
+    """Promised results; a Python scalar stands for its type."""
     return tree_map(lambda x: typeof(x) if not hasattr(x, "dtype") and isinstance(
         x, (bool, int, float, complex)) else x, tree)
 
@@ -542,8 +542,8 @@ def _debug_callback(options: dict[str, bool], callback: Callable[..., object], /
 
 def with_options(what: str, fun: Callable[..., None], options: dict[str, bool], first: object,
                  args: tuple, kwargs: dict[str, PyTree]) -> Callable[..., None] | None:
-    """Call `fun(options, first, *args, **kwargs)`; if options alone are given, the function that
-    does, to whose values any name may be given.
+    """Call `fun(options, first, *args, **kwargs)`; with options alone, return a function that does,
+    and whose keyword arguments may have any name.
     """
     call = functools.partial(fun, options)
     if first is not None:

@@ -22,7 +22,7 @@ callback = debug_callback
 
 
 class _Format:
-    """Prints `fmt` filled in with the values; equal if the texts, and NumPy's options, are."""
+    """Prints `fmt` with the values filled in; equal if the text and NumPy's options are equal."""
 
     __slots__ = ("fmt", "use_logging", "options")
 
@@ -68,8 +68,8 @@ def print(fmt: str | None = None, *args: PyTree, ordered: bool = False, partitio
       ordered: keep the order of ordered prints within a program.
       partitioned: in a program of several devices, print the part of each (with `ordered`, the
         whole).
-      skip_format_check: do not check `fmt` against the arguments. Those follow it if it has no
-        field.
+      skip_format_check: do not check `fmt` against the arguments. If it has no field,
+        they follow it.
 
     Returns:
       None; without `fmt`, this function with the given options.

@@ -63,7 +63,7 @@ class Prompt(cmd.Cmd):
     def show(self, text: str, shown: Callable[[object], str]) -> None:
         try:
             self.say(shown(self.evaluate(text)))
-        except Exception as error:      # a mistake at the prompt is none of the program's
+        except Exception as error:      # the program survives a mistake at the prompt
             self.say(f"*** {type(error).__name__}: {error}")
 
     def do_p(self, arg: str) -> None:
@@ -76,7 +76,7 @@ class Prompt(cmd.Cmd):
 
     def default(self, line: str) -> bool | None:
         """Anything else is an expression."""
-        if line == "EOF":       # what `cmd` reads where the input ends
+        if line == "EOF":       # `cmd`'s word for the end of input
             return self.do_continue("")
         return self.do_p(line)
 
@@ -177,10 +177,10 @@ def breakpoint(*, backend: str | None = None, filter_frames: bool = True,
         arrays.append(traced)
         others.append({k: v for k, v in names.items() if k not in traced})
 
-    # Traced values are operands, and come back as arrays; the others are kept as they are now.
+    # Traced values are operands and come back as arrays; all others are kept as they are now.
     def stop(values: list[dict[str, object]]) -> None:
-        prompt = Prompt(frames, [{**fixed, **found}
-                                 for fixed, found in zip(others, values, strict=True)], **kwargs)
+        prompt = Prompt(frames, [{**fixed, **dynamic}
+                                 for fixed, dynamic in zip(others, values, strict=True)], **kwargs)
         prompt.cmdloop()
         if prompt.quit:
             raise RuntimeError("debug.breakpoint: quit at the prompt.")

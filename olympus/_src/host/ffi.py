@@ -42,7 +42,7 @@ Aliases: TypeAlias = tuple[tuple[int, int], ...]        # (operand, result that 
 _METHODS = (*VMAP_METHODS, "legacy_vectorized")
 _STAGES = ("instantiate", "prepare", "initialize", "execute")
 _ARRAYS = frozenset((lib.ArrayImpl,))
-_NEWEST = 4     # the version of custom calls whose targets are typed
+_NEWEST = 4     # the version of custom calls of XLA's typed FFI
 _USUAL = {"attributes": NO_ATTRIBUTES, "custom_call_api_version": _NEWEST,
           "has_side_effect": False, "input_output_aliases": (), "legacy_backend_config": None,
           "num_batch_dims": 0, "vmap_method": None}
@@ -74,19 +74,19 @@ class FfiCall(Primitive):
 
     def spread(self, operands: Sequence[tags.Operand], outs: Sequence[Aval], params: Params
                ) -> list[tags.Entries]:
-        """Sharded as `result_shape_dtypes` say, and along axes that vmap added as the operands."""
-        added, found = range(params["num_batch_dims"]), []
+        """Sharded by `result_shape_dtypes`, and along axes that vmap added like the operands."""
+        added, entries_of_outs = range(params["num_batch_dims"]), []
         for a in params["result_avals"]:
             entries = list(a.sharding.spec.partitions) if isinstance(a, ShapedArray) else []
             for k in added[:len(entries)]:
-                given = [x.entries[k] for x in operands if k < len(x.shape)
-                         and definitely_equal(x.shape[k], a.shape[k])]
-                entries[k] = entries[k] or next(filter(None, given), None)
-            found.append(tuple(entries))
-        return found
+                axes = [x.entries[k] for x in operands if k < len(x.shape)
+                        and definitely_equal(x.shape[k], a.shape[k])]
+                entries[k] = entries[k] or next(filter(None, axes), None)
+            entries_of_outs.append(tuple(entries))
+        return entries_of_outs
 
     def shown(self, eqn: OlympusprEqn) -> Params:
-        """Without default values, and without the types of results, which are the results' own."""
+        """The params that differ from their default, without the types of results."""
         rows = {"input_layouts": _orders("ffi_call", "input", None, [v.aval for v in eqn.invars]),
                 "output_layouts": _orders("ffi_call", "output", None, eqn.params["result_avals"])}
         usual = {**_USUAL, **rows, "result_avals": eqn.params["result_avals"]}
@@ -135,7 +135,7 @@ class FfiCall(Primitive):
                 num_batch_dims=added, vmap_method=vmap_method,
                 input_output_aliases=input_output_aliases, **params)
 
-        # An operand whose buffer is a result's has all elements, as that has.
+        # An operand that gives its buffer to a result has all elements, like the result.
         outs = call_elements(
             self, axis.size, args, dims, vmap_method,
             call(result_avals, input_layouts, output_layouts, num_batch_dims),
@@ -154,8 +154,8 @@ def _within(orders: Sequence[Order], widened: Sequence[bool]) -> tuple[Order, ..
 
 
 def _partitioned(b: Builder, added: int) -> dict[str, IrAttribute]:
-    """What tells XLA that a call may be cut along the leading axes, of those that vmap has added,
-    that all operands and results have.
+    """The attribute by which XLA may cut a call along those axes of vmap that all operands and
+    results have.
     """
     operands, results = [list(map(_shape, avals)) for avals in (b.avals_in, b.avals_out)]
     shapes = [*operands, *results]
@@ -166,7 +166,7 @@ def _partitioned(b: Builder, added: int) -> dict[str, IrAttribute]:
     if not count:
         return {}
     marks = {FRONTEND: value_attr({"num_batch_dims": str(count)})}
-    if len(b.module.places.devices) > 1:    # Shardy is told which axes of an operation are one
+    if len(b.module.places.devices) > 1:    # Shardy's rule of equal axes
         sdy, sizes = lib.mlir.sdy_attributes, list(shapes[0][:count])
         mappings = []
         for shape in shapes:
@@ -210,54 +210,54 @@ def _shape(aval: Aval) -> tuple[DimSize, ...]:
     return physical_aval(aval).shape if isinstance(aval, ShapedArray) else ()
 
 
-# What is checked before anything is recorded -----------------------------------------------------
+# Checks before anything is recorded --------------------------------------------------------------
 
 
 def promised_avals(what: str, results: Sequence[object]) -> tuple[Aval, ...]:
     """The types of promised results, with the dtypes that are asked for, x64 or not."""
-    found: list[Aval] = []
+    avals: list[Aval] = []
     for i, x in enumerate(results):
         if x is abstract_token:
-            found.append(abstract_token)
+            avals.append(abstract_token)
             continue
-        given: Any = x
-        if not hasattr(given, "shape") or not hasattr(given, "dtype"):
+        result: Any = x
+        if not hasattr(result, "shape") or not hasattr(result, "dtype"):
             raise ValueError(f"{what}: All elements of result_shape_dtypes must have 'shape' and "
                              f"'dtype' attributes. Got {x!r} at position {i}; pass an olympus."
                              "ShapeDtypeStruct for each result.")
-        dtype = dtypes.as_dtype(given.dtype)
-        # Types of arrays and traced values say how they are cut.
+        dtype = dtypes.as_dtype(result.dtype)
+        # Types of arrays and traced values have a sharding.
         aval = getattr(x, "aval", x) if not isinstance(x, ShapedArray) else x
         if not isinstance(aval, ShapedArray):
             try:
-                shape = tuple(given.shape)
+                shape = tuple(result.shape)
             except TypeError:
-                raise TypeError(f"{what}: result {i} of shape {given.shape!r:.60} given; a tuple "
+                raise TypeError(f"{what}: result {i} of shape {result.shape!r:.60} given; a tuple "
                                 "of ints is required, (3,) for 3 elements.") from None
             aval = make_aval(canonical_shape(shape), dtype,
-                             bool(getattr(given, "weak_type", False)),
-                             getattr(given, "sharding", None))
-        found.append(aval.update(dtype=dtype, vma=frozenset()))     # they vary as the operands do
-    return tuple(found)
+                             bool(getattr(result, "weak_type", False)),
+                             getattr(result, "sharding", None))
+        avals.append(aval.update(dtype=dtype, vma=frozenset()))     # they vary as the operands do
+    return tuple(avals)
 
 
-def alias_pairs(what: str, given: Mapping[int, int] | None) -> Aliases:
+def alias_pairs(what: str, pairs: Mapping[int, int] | None) -> Aliases:
     """`input_output_aliases` as pairs in order; TypeError unless it is a dict of ints."""
-    if given is None:
+    if pairs is None:
         return ()
-    if not isinstance(given, Mapping) or not all(
+    if not isinstance(pairs, Mapping) or not all(
             isinstance(n, (int, np.integer)) and not isinstance(n, bool)
-            for pair in given.items() for n in pair):
-        raise TypeError(f"{what}: input_output_aliases={given!r:.60} given; a dict from places of "
+            for pair in pairs.items() for n in pair):
+        raise TypeError(f"{what}: input_output_aliases={pairs!r:.60} given; a dict from places of "
                         "operands to places of results, both ints, is required: {0: 0}.")
-    return tuple(sorted([(int(i), int(o)) for i, o in given.items()]))
+    return tuple(sorted([(int(i), int(o)) for i, o in pairs.items()]))
 
 
-def read_aliases(what: str, given: Aliases, operands: Sequence[Aval], results: Sequence[Aval]
+def read_aliases(what: str, pairs: Aliases, operands: Sequence[Aval], results: Sequence[Aval]
                  ) -> Aliases:
     """The pairs of `alias_pairs`; ValueError unless types agree, one to one."""
-    found: dict[int, int] = {}
-    for i, o in given:
+    aliases: dict[int, int] = {}
+    for i, o in pairs:
         said = f"{what}: input_output_aliases contains the mapping '{i}:{o}' "
         for kind, place, count in (("input", i, len(operands)), ("output", o, len(results))):
             if not 0 <= place < count:
@@ -270,22 +270,22 @@ def read_aliases(what: str, given: Aliases, operands: Sequence[Aval], results: S
             raise ValueError(f"{said}referring to an input with abstract value {have} and an "
                              f"output with a different abstract value {want}; one shape and dtype "
                              "is required, as they share a buffer.")
-        if o in found.values():
+        if o in aliases.values():
             raise ValueError(f"{said}and another one to output {o}; one input for each output is "
                              "required, as each has one buffer.")
-        found[i] = o
-    return tuple(found.items())
+        aliases[i] = o
+    return tuple(aliases.items())
 
 
 def _orders(what: str, kind: str, layouts: Sequence[LayoutLike] | None, avals: Sequence[Aval],
             from_innermost: bool = False) -> tuple[Order, ...]:
-    """The order of axes of each array, by rows where nothing is said."""
+    """The order of the axes of each array; None is by rows."""
     if layouts is None:
         layouts = [None] * len(avals)
     if len(layouts) != len(avals):
         raise ValueError(f"{what}: The number of {kind}s ({len(avals)}) must equal the number of "
                          f"{kind} layouts ({len(layouts)}); None stands for one by rows.")
-    found = []
+    orders = []
     for i, (layout, aval) in enumerate(zip(layouts, avals, strict=True)):
         axes = range(len(_shape(aval)))
         said = f"{what}: the layout {layout} of {kind} {i}, {aval}, given; "
@@ -303,12 +303,12 @@ def _orders(what: str, kind: str, layouts: Sequence[LayoutLike] | None, avals: S
         if set(order) != set(axes) or len(order) != len(axes):
             raise ValueError(f"{said}a permutation of its {len(axes)} axes is required, the "
                              f"{'innermost' if from_innermost else 'outermost'} first.")
-        found.append(tuple(map(int, order)))
-    return tuple(found)
+        orders.append(tuple(map(int, order)))
+    return tuple(orders)
 
 
 class _Promised(NamedTuple):
-    """What `ffi_call` is given."""
+    """The arguments of `ffi_call`."""
 
     target_name: str
     result_avals: tuple[Aval, ...]
@@ -322,12 +322,12 @@ class _Promised(NamedTuple):
 
 
 class _Promise:
-    """The same, hashed once."""
+    """Arguments of `ffi_call` with their hash."""
 
     __slots__ = ("given", "hash")
 
-    def __init__(self, given: _Promised) -> None:
-        self.given, self.hash = given, hash(given)
+    def __init__(self, promised: _Promised) -> None:
+        self.given, self.hash = promised, hash(promised)
 
     def __hash__(self) -> int:
         return self.hash
@@ -339,7 +339,7 @@ class _Promise:
 @memoize(1024)
 def _params(made: _Promise, avals: tuple[Aval, ...], attributes: Attributes
             ) -> tuple[Params, Callable[..., list[Array]]]:
-    """The params of a call on operands of these types, and the program of one outside of others."""
+    """The params of a call on operands of these types, and the program of an eager call."""
     promise = made.given
     if attributes.values and promise.custom_call_api_version < _NEWEST:
         raise ValueError("ffi_call: The use of ffi_call attributes requires a custom call API "
@@ -375,7 +375,7 @@ def _hashable(what: str, layouts: Sequence[LayoutLike] | None) -> tuple[LayoutLi
 
 
 def _avals_of(args: tuple[ArrayLike, ...]) -> tuple[Aval, ...]:
-    """The types of operands; TypeError that says which is none."""
+    """The types of operands; TypeError for an operand that is no array."""
     try:
         return tuple(map(typeof, args))
     except TypeError:
@@ -402,17 +402,17 @@ def ffi_call(target_name: str, result_shape_dtypes: object, *, has_side_effect: 
       target_name: the name that it is registered by (`register_ffi_target`). It is looked for when
         a program is compiled, so programs can be lowered and exported without.
       result_shape_dtypes: an object with shape and dtype, or a list or tuple of them; 64-bit dtypes
-        are taken as they are. `olympus.core.abstract_token` stands for a token.
+        stay 64-bit, also without x64. `olympus.core.abstract_token` stands for a token.
       has_side_effect: whether it is called although nothing reads its results.
       vmap_method: what vmap does. "sequential" and "sequential_unrolled" call it per element;
         "expand_dims" and "broadcast_all" call it once, with a leading axis of size 1 or repeated on
         operands that are not mapped.
       input_layouts, output_layouts: for each array a sequence of its axes, the outermost (slowest)
         first, a `Layout`, or None for by rows. XLA copies arrays that lie otherwise.
-      input_output_aliases: which operand's buffer a result takes, by their places: the handler gets
-        one buffer for both.
+      input_output_aliases: from the number of an operand to the number of the result that takes its
+        buffer: the handler gets one buffer for both.
       custom_call_api_version: 4 for handlers of the typed API; 1 to 3 for XLA's earlier ones.
-      legacy_backend_config: the text that those get in place of attributes.
+      legacy_backend_config: the text that earlier ones get in place of attributes.
     Returns: A function of arrays, by position, and attributes, by name: bools, ints (int64), floats
       (float64), str, NumPy numbers and arrays (their dtypes), rows of numbers, and dicts of these.
       It returns an array, or a list or tuple of arrays.
@@ -459,7 +459,7 @@ def ffi_call(target_name: str, result_shape_dtypes: object, *, has_side_effect: 
             avals = _avals_of(args)
             named = Attributes(attributes) if attributes else NO_ATTRIBUTES
             params, alone = _params(promise, avals, named)
-            # Outside of programs this saves `bind`, which looks up the program by all params.
+            # An eager call skips `bind`, which would look up the program by all params.
             if ctx.trace is BASE and {*map(type, args)} <= _ARRAYS:
                 try:
                     outs = alone(*args)
@@ -507,13 +507,13 @@ def build_ffi_lowering_function(
     [[2. 0.]
      [0. 2.]]
     """
-    given: dict[str, Any] = dict(lowering_args)
-    version = given.pop("api_version", _NEWEST)
-    side_effect = given.pop("has_side_effect", False)
-    types, more = given.pop("result_types", None), given.pop("extra_attributes", None) or {}
-    aliases = alias_pairs(call_target_name, given.pop("operand_output_aliases", None))
-    if given:
-        raise TypeError(f"build_ffi_lowering_function: arguments {', '.join(given)} given; "
+    options: dict[str, Any] = dict(lowering_args)
+    version = options.pop("api_version", _NEWEST)
+    side_effect = options.pop("has_side_effect", False)
+    types, more = options.pop("result_types", None), options.pop("extra_attributes", None) or {}
+    aliases = alias_pairs(call_target_name, options.pop("operand_output_aliases", None))
+    if options:
+        raise TypeError(f"build_ffi_lowering_function: arguments {', '.join(options)} given; "
                         "has_side_effect, operand_output_aliases, api_version, result_types and "
                         "extra_attributes are there; pass others as extra_attributes.")
     typed = version >= _NEWEST
@@ -529,9 +529,9 @@ def build_ffi_lowering_function(
                              "; pass backend_config, a text.")
         config: IrAttribute | None = None
         if typed:
-            found = dict(backend_config) if isinstance(backend_config, Mapping) else {}
-            found |= {name: value_attr(value) for name, value in attributes.values.items()}
-            config = lib.mlir.ir.DictAttr.get(found, lib.mlir.context())
+            entries = dict(backend_config) if isinstance(backend_config, Mapping) else {}
+            entries |= {name: value_attr(value) for name, value in attributes.values.items()}
+            config = lib.mlir.ir.DictAttr.get(entries, lib.mlir.context())
         elif backend_config is not None:
             config = value_attr(backend_config)
         layouts = None if skip_ffi_layout_processing else (
@@ -540,7 +540,7 @@ def build_ffi_lowering_function(
         read_aliases(call_target_name, aliases, ctx.avals_in, ctx.avals_out)
         outs = _emit(ctx, call_target_name, operands, config, attributes, layouts, dict(aliases),
                      side_effect, version, more, types)
-        # One without results is the last operation of its block.
+        # A call without results is the last operation of its block.
         last: Any = outs[0].owner if outs else ctx.block.ip.block.operations[-1]
         return last
 
@@ -597,20 +597,20 @@ def _check_text(what: str, text: str) -> None:
 
 
 def _platform(what: str, platform: str) -> str:
-    found = lib.call_platform(platform) if isinstance(platform, str) else None
-    if found is None:
+    name = lib.call_platform(platform) if isinstance(platform, str) else None
+    if name is None:
         raise ValueError(f"{what}: platform={platform!r} given; 'cpu', 'gpu' ('CUDA'), 'rocm' or "
                          "'tpu' is required.")
-    return found
+    return name
 
 
-def _check_capsules(what: str, given: Mapping[str, object], names: Collection[str], needed: str,
+def _check_capsules(what: str, parts: Mapping[str, object], names: Collection[str], needed: str,
                     right: str) -> None:
     """TypeError unless PyCapsules are given by these names; one is needed.
 
     right: of the memory that they point to, "x" for code: XLA would end the process.
     """
-    for name, capsule in given.items():
+    for name, capsule in parts.items():
         if name not in names:
             raise ValueError(f"{what}: the key {name!r} given; one of {', '.join(names)} is "
                              "required.")
@@ -624,8 +624,8 @@ def _check_capsules(what: str, given: Mapping[str, object], names: Collection[st
                              f"{'function' if right == 'x' else 'memory of this process'}; the "
                              "PyCapsule of a library's own function or object is required; wrap it "
                              "with olympus.ffi.pycapsule.")
-    if needed not in given:
-        raise ValueError(f"{what}: {', '.join(given) or 'nothing'} given; {needed!r} is required; "
+    if needed not in parts:
+        raise ValueError(f"{what}: {', '.join(parts) or 'nothing'} given; {needed!r} is required; "
                          "add it to the dict.")
 
 
@@ -641,7 +641,7 @@ def register_ffi_target(name: str, fn: object, platform: str = "cpu", api_versio
       platform: "cpu", "gpu", "rocm" or "tpu".
       api_version: 1 for handlers of the typed API, which XLA's headers declare; 0 for functions of
         the earlier one.
-      **kwargs: further options of jaxlib's own function.
+      **kwargs: further options for jaxlib's own function.
 
     Registering the same function again does nothing. ValueError for another one under a name that
     is taken, and for what XLA refuses: a handler built with headers of another version, or before

@@ -9,9 +9,9 @@
 Cotangents keep no weights: p = exp(logits - logsumexp) is computed again. With dp = ct v^T the
 logits' cotangent is p (dp - sum(out ct)).
 
-All work on [batch, heads, length, dim], where query heads may share the heads of keys. Which blocks
-there are, and which keys of a block a query looks at, is said by a `MaskInfo`; without one a query
-looks at all keys. Methods: Dao et al. 2022, FlashAttention; Milakov and Gimelshein 2018.
+All work on [batch, heads, length, dim], where query heads may share the heads of keys. A
+`MaskInfo` has the blocks to visit, and the keys of a block that a query looks at; without one a
+query looks at all keys. Methods: Dao et al. 2022, FlashAttention; Milakov and Gimelshein 2018.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _F32 = as_dtype("float32")
 
 
 class Inputs(NamedTuple):
-    """What the logits are made of, and the values. None is left out.
+    """The operands of the logits, and the values. None stands for an operand that is absent.
 
     Attributes:
       q, k, v: [batch, heads, queries, dim], [batch, kv_heads, keys, dim] twice.
@@ -72,7 +72,7 @@ class Blocks(NamedTuple):
 
 
 class Options(NamedTuple):
-    """How logits are made: cap tanh((q k^T + bias) scale / cap), `mask_value` where masked.
+    """The options of the logits: cap tanh((q k^T + bias) scale / cap), `mask_value` where masked.
 
     Attributes:
       forward, for_queries, for_keys: the blocks of the three kernels; without the latter two there
@@ -80,7 +80,7 @@ class Options(NamedTuple):
       rule: computes a mask from places of queries and keys, or None.
       residuals: return also the logarithm of the sum of exponentials, and the largest logit,
         [batch, heads, queries] each; then there is no derivative.
-      named: applied to the results that are kept for cotangents.
+      named: a function applied to the results that are kept for cotangents.
     """
 
     forward: Blocks
@@ -215,28 +215,28 @@ class _Plan:
 
     def specs(self, x: Inputs) -> Inputs:
         """The specs of the inputs."""
-        given = Inputs(
+        all_specs = Inputs(
             self.of_queries(self.dim), self.of_keys(self.dim, self.group),
             self.of_keys(self.dim_v, self.group), self.of_pairs,
             self.spec((None, self.blocks.q), lambda b, h, i, j: (b, i)),
             self.spec((None, self.blocks.k), lambda b, h, i, j: (b, j)),
             self.spec((None,), lambda b, h, i, j: (h,)))
-        return Inputs(*[s if v is not None else None for s, v in zip(given, x, strict=True)])
+        return Inputs(*[s if v is not None else None for s, v in zip(all_specs, x, strict=True)])
 
     @property
     def mask(self) -> tuple[PyTree, PyTree]:
         """The arrays of a mask that a kernel reads in blocks, and their specs."""
         if self.info is None:
             return (None, None), (None, None)
-        partial_blocks, places = self.info.partial_mask_blocks, self.info.q_sequence
+        partial_blocks, positions = self.info.partial_mask_blocks, self.info.q_sequence
         if partial_blocks is not None:
             partial_blocks = partial_blocks.reshape(-1, *partial_blocks.shape[-2:])
         specs = (
             None if partial_blocks is None else BlockSpec(
                 (None, *partial_blocks.shape[1:]),
                 lambda b, h, i, j, tables: (self._entry(tables, 2, h, i, j), 0, 0)),
-            None if places is None else self.spec((self.blocks.q,), lambda b, h, i, j: (i,)))
-        return (partial_blocks, places), specs
+            None if positions is None else self.spec((self.blocks.q,), lambda b, h, i, j: (i,)))
+        return (partial_blocks, positions), specs
 
     def logits(self, options: Options, tables: Sequence[Reference], x: Inputs, mask: PyTree
                ) -> tuple[Array, ArrayLike]:
@@ -251,14 +251,14 @@ class _Plan:
         seen: list[PyTree] = []
         if x.q_ids is not None:
             seen.append(x.q_ids[...][:, None] == x.kv_ids[...][None, :])
-        blocks, places = mask
+        blocks, positions = mask
         if blocks is not None:
             block = blocks[...].T if self.transposed else blocks[...]
             seen.append(block | (self.kind(tables) == 2))
-        if options.rule is not None and places is not None:
+        if options.rule is not None and positions is not None:
             _, column = self.place(program_id(1), program_id(2), program_id(3), tables)
             columns = broadcasted_iota(np.int32, tuple(self.blocks), 1) + column * self.blocks.k
-            seen.append(options.rule(places[...][:, None], columns))
+            seen.append(options.rule(positions[...][:, None], columns))
         for which in seen:
             raw = where(which, raw, options.mask_value)
         return raw, slope
@@ -300,7 +300,7 @@ class Running(NamedTuple):
                 for shape in ((rows,), (rows,), (rows, dim))]
 
     def start(self, top: ArrayLike, total: ArrayLike = 0) -> None:
-        """Forget all blocks: of one logit `top` if `total` is 1."""
+        """Begin without a block, or (`total` 1) with one logit `top` whose value is 0."""
         self.top[...] = full(self.top.shape, top, _F32)
         self.total[...] = full(self.total.shape, total, _F32)
         self.acc[...] = zeros(self.acc.shape, _F32)
@@ -359,7 +359,7 @@ def _queries_kernel(plan: _Plan, options: Options, tables: Sequence[Reference], 
     def _() -> None:
         acc[...] = zeros(acc.shape, _F32)
 
-    for out in dbias:       # also of blocks that are not visited
+    for out in dbias:       # blocks that no step visits keep these zeros
         out[...] = zeros(out.shape, out.dtype)
 
     @when(plan.kind(tables) > 0)
@@ -402,8 +402,8 @@ def _forward(x: Inputs, masks: Masks, options: Options) -> Sequence[Array]:
 
 @partial(custom_vjp, nondiff_argnums=(2,))
 def _attention(x: Inputs, masks: Masks, options: Options) -> PyTree:
-    found = _forward(x, masks, options)
-    return found if options.residuals else found[0]
+    results = _forward(x, masks, options)
+    return results if options.residuals else results[0]
 
 
 def _attention_fwd(x: Inputs, masks: Masks, options: Options) -> PyTree:
@@ -413,17 +413,17 @@ def _attention_fwd(x: Inputs, masks: Masks, options: Options) -> PyTree:
     if options.for_keys is None:
         raise NotImplementedError("attention: no block sizes for the kernels of cotangents given; "
                                   "set all of them in BlockSizes.")
-    kept = _forward(x, masks, options)[:2]
-    out, lse = kept if options.named is None else options.named(kept)
+    named_outs = _forward(x, masks, options)[:2]
+    out, lse = named_outs if options.named is None else options.named(named_outs)
     return out, (x, masks, out, lse)
 
 
 def _attention_bwd(options: Options, residuals: PyTree, ct: Array) -> PyTree:
     x, masks, out, lse = residuals
     mean = (out.astype(_F32) * ct.astype(_F32)).sum(-1)
-    assert options.for_keys is not None     # the forward rule has looked
+    assert options.for_keys is not None     # the forward rule has checked it
     table, shared = masks.for_queries, False
-    if table is None and masks.for_keys is not None:    # which has all blocks, at their places
+    if table is None and masks.for_keys is not None:    # its tables have all blocks, in order
         table, shared = masks.for_keys._replace(data_next=None), True
     plan = _Plan(x, table, options.for_queries or options.for_keys, False, shared)
     bias = x.bias is not None

@@ -57,7 +57,7 @@ class BlockSizes:
 
     @property
     def has_backward_blocks(self) -> bool:
-        """Whether the sizes of the kernels of cotangents are given."""
+        """Whether the block sizes for the kernels of cotangents are given."""
         return None not in (self.block_q_major_dkv, self.block_k_major_dkv, self.block_k_dkv,
                             self.block_q_dkv, self.block_k_major_dq, self.block_k_dq,
                             self.block_q_dq)

@@ -1,4 +1,4 @@
-"""What a kernel of splash attention reads of a mask: which blocks it visits, and partial blocks.
+"""The tables of a mask for a kernel of splash attention: blocks to visit, and partial blocks.
 
 A mask is cut into blocks. A block is empty (0), partial (1) or full (2). A kernel runs through the
 blocks in row-major order and skips empty ones, so each entry says which block comes next: of the
@@ -32,11 +32,11 @@ class MaskInfo(NamedTuple):
     Attributes:
       data_next: int[heads, q_blocks, kv_blocks], the block of keys (for the cotangents of keys: of
         queries) that is needed next.
-      mask_next: the same of `partial_mask_blocks`.
+      mask_next: the partial block that is needed next, in `partial_mask_blocks`.
       block_mask: 0 for an empty block, 1 for a partial one, 2 for a full one.
       partial_mask_blocks: bool[number, block_q, block_kv], each different partial block once.
       q_sequence: int32[queries], the place of each query, where a rule computes the mask.
-      is_dynamic_mask: True if the mask was an array that is known only while the kernel runs.
+      is_dynamic_mask: True if the mask was a traced array.
 
     >>> from olympus.experimental.pallas.ops.tpu.splash_attention import (
     ...     splash_attention_mask as masks, splash_attention_mask_info as info)
@@ -101,7 +101,7 @@ def _classified(masks: list[Mask], blocks: _Blocks, block_shape: tuple[int, int]
     """(block_mask, number of the partial block) int[masks, rows, columns], the partial blocks."""
     kinds = np.zeros((len(masks), blocks.rows, blocks.columns), np.int32)
     numbers = np.zeros_like(kinds)
-    found: dict[tuple[tuple[int, ...], bytes], int] = {}
+    numbers_of: dict[tuple[tuple[int, ...], bytes], int] = {}
     partial: list[BoolArray] = []
     high, wide = block_shape
     for at in np.ndindex(kinds.shape):
@@ -111,7 +111,7 @@ def _classified(masks: list[Mask], blocks: _Blocks, block_shape: tuple[int, int]
             continue
         kinds[at] = 2 if block.all() else 1
         if kinds[at] == 1:
-            numbers[at] = found.setdefault((block.shape, block.tobytes()), len(partial))
+            numbers[at] = numbers_of.setdefault((block.shape, block.tobytes()), len(partial))
             if numbers[at] == len(partial):
                 partial.append(block)
     return kinds, numbers, partial
@@ -134,7 +134,7 @@ def _compact(kinds: Ints, parts: list[Ints], is_dkv: bool) -> list[Ints]:
     axis = 0 if is_dkv else 1
     full = kinds[0] != 0
     count = full.sum(axis)
-    width = max(int(count.max(initial=0)), 1)       # a grid has a step
+    width = max(int(count.max(initial=0)), 1)       # a grid has at least one step
     order = np.argsort(~full, axis=axis, kind="stable")     # present entries first, in order
     place = np.arange(width)
     if is_dkv:
@@ -186,7 +186,7 @@ def _process_mask(mask: MultiHeadMask, block_shape: tuple[int, int], is_dkv: boo
     kinds, numbers, partial = _classified(masks, blocks, block_shape)
     kinds, numbers = kinds[of_head], numbers[of_head]
 
-    places = np.broadcast_to(
+    columns = np.broadcast_to(
         (np.arange(blocks.rows) % blocks.shard_rows)[:, None] if is_dkv
         else np.arange(blocks.columns), kinds.shape)
     data_next, mask_next = np.zeros(kinds.shape, np.int32), np.zeros(kinds.shape, np.int32)
@@ -196,7 +196,7 @@ def _process_mask(mask: MultiHeadMask, block_shape: tuple[int, int], is_dkv: boo
         for r in range(0, blocks.rows, blocks.shard_rows):
             part = np.s_[h:h + heads, r:r + blocks.shard_rows]
             kind = kinds[part].transpose(order)
-            for out, values, present in ((data_next, places, kind != 0),
+            for out, values, present in ((data_next, columns, kind != 0),
                                          (mask_next, numbers, kind == 1)):
                 out[part] = _next(values[part].transpose(order), present).transpose(back)
 

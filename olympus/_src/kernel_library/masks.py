@@ -1,9 +1,9 @@
-"""Masks of attention that are asked for block by block: which keys a query looks at.
+"""Masks of attention, read block by block: which keys a query looks at.
 
     mask[rows, columns]     the bool array of two slices
 
-Masks of a rule (causal, local, chunked) are never whole in memory; `splash_mask_info` asks for
-their blocks. They are NumPy's, static, and hashable: part of the key of a compiled kernel.
+Masks by a rule (causal, local, chunked) are never whole in memory; `mask_info.py` reads their
+blocks. Masks are NumPy arrays, static and hashable: part of the key of a compiled kernel.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ class _Joined(ByKey, Mask):
 
 
 class LogicalOr(_Joined):
-    """What at least one of two masks lets through.
+    """The pairs that at least one of two masks lets through.
 
     >>> from olympus.experimental.pallas.ops.tpu import splash_attention as splash
     >>> mask = splash.CausalMask((2, 2)) | splash.FullMask((2, 2))
@@ -183,7 +183,7 @@ class LogicalOr(_Joined):
 
 
 class LogicalAnd(_Joined):
-    """What two masks both let through.
+    """The pairs that both of two masks let through.
 
     >>> from olympus.experimental.pallas.ops.tpu import splash_attention as splash
     >>> mask = splash.CausalMask((2, 2)) & splash.LocalMask((2, 2), (0, 0), 0)
@@ -407,14 +407,14 @@ def _two_slices(mask: Mask, index: Index) -> tuple[slice, slice]:
     slices = [part for part in parts if isinstance(part, slice)]
     if len(parts) != 2 or len(slices) != 2:
         raise NotImplementedError(f"{name}: Unsupported slice: {index}; two slices are required.")
-    found: list[slice] = []
+    checked: list[slice] = []
     for part, size in zip(slices, mask.shape, strict=True):
         start, stop = part.start or 0, size if part.stop is None else part.stop
         if part.step not in (None, 1) or start < 0 or less(size, stop):
             raise ValueError(f"{name}: Unsupported slice: {part} of an axis of {size} given; "
                              "slices of step 1 in bounds are required.")
-        found.append(slice(start, stop))
-    return found[0], found[1]
+        checked.append(slice(start, stop))
+    return checked[0], checked[1]
 
 
 complete_docstrings(globals(), {

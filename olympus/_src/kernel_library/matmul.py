@@ -139,10 +139,10 @@ def _check(name: str, lhs: Array, rhs: Array, sizes: Array, offset: Array | None
 
 
 def _tiles(name: str, tiling: Tiling, *sizes: int) -> tuple[int, int, int]:
-    found = tiling(*sizes) if callable(tiling) else tiling
-    if found is None:
+    tiles = tiling(*sizes) if callable(tiling) else tiling
+    if tiles is None:
         raise ValueError(f"{name}: No tuned tiling found for (m, k, n) = {sizes}; pass three ints.")
-    return found
+    return tiles
 
 
 def _inside(shape: tuple[int, int], axis: int, block: Array, limit: int) -> Array:
@@ -249,7 +249,7 @@ def tgmm(lhs: Array, rhs: Array, group_sizes: Array,
     of_out = BlockSpec((None, tk, tn), lambda i, j, s, steps, offset: (
         clip(steps.group[s] - offset[...], 0, groups - 1), i, j))
     # Blocks of groups without rows are not visited, and stay 0.
-    found = pallas_call(
+    product = pallas_call(
         kernel, make_aval((groups, k, n), dtype), grid_spec=PrefetchScalarGridSpec(
             2, (cdiv(k, tk), cdiv(n, tn), steps.group.shape[0]),
             [BlockSpec((tk, tm), lambda i, j, s, steps, _: (i, steps.block[s])),
@@ -257,7 +257,7 @@ def tgmm(lhs: Array, rhs: Array, group_sizes: Array,
             of_out, [MemorySpace.ANY((tk, tn), _F32)]),
         input_output_aliases={7: 0}, interpret=interpret, name="tgmm",
     )(steps, arange(1, dtype=_I32)[0] + offset, lhs, rhs, zeros((groups, k, n), dtype))
-    return found if existing_out is None else found + existing_out
+    return product if existing_out is None else product + existing_out
 
 
 @partial(custom_vjp, nondiff_argnums=(3, 4, 7, 8))
@@ -298,7 +298,7 @@ def _gmm_bwd(preferred_element_type: DTypeLike, tiling: Tiling, transpose_rhs: b
     dlhs = _gmm(ct, rhs, sizes, lhs.dtype, tiling, offset, None, not transpose_rhs, interpret)
     drhs = tgmm(lhs.T, ct, sizes, rhs.dtype, tiling, offset, rhs.shape[0], interpret=interpret)
     dold = None
-    if old is not None:     # its rows that are left
+    if old is not None:     # the group's remaining rows
         first = 0 if offset is None else offset
         ends, row = cumsum(sizes), arange(lhs.shape[0])
         group = searchsorted(ends, row, side="right")

@@ -1,8 +1,8 @@
 """Attention of sequences with any number of queries each to keys in pages, by a kernel.
 
 The queries of all sequences stand one behind the other, so that a block of queries may belong to
-several. The grid runs, for each block of queries, through the pages of each sequence, and leaves
-out those that none of its queries looks at.
+several. For each block of queries the grid runs through the pages of each sequence, and skips
+pages that none of the queries looks at.
 
 Keys and values take turns along one axis of the pages: the head 2 h is the keys' head h, 2 h + 1
 the values'.
@@ -64,12 +64,12 @@ def static_validate_inputs(
             raise ValueError(f"{name}: {what} {x.aval} given; int32{list(shape)} is required, "
                              "where page_indices has a row for each sequence.")
     pages = page_indices.shape[1]
-    for what, given, most in (("num_kv_pages_per_block", num_kv_pages_per_block, pages),
-                              ("num_queries_per_block", num_queries_per_block, None),
-                              ("vmem_limit_bytes", vmem_limit_bytes, None),
-                              ("sliding_window", sliding_window, None)):
-        if given is not None and not 0 < given <= (given if most is None else most):
-            raise ValueError(f"{name}: {what}={given} given; a number from 1"
+    for what, number, most in (("num_kv_pages_per_block", num_kv_pages_per_block, pages),
+                               ("num_queries_per_block", num_queries_per_block, None),
+                               ("vmem_limit_bytes", vmem_limit_bytes, None),
+                               ("sliding_window", sliding_window, None)):
+        if number is not None and not 0 < number <= (number if most is None else most):
+            raise ValueError(f"{name}: {what}={number} given; a number from 1"
                              f"{'' if most is None else f' to {most}'} is required.")
     if soft_cap == 0:
         raise ValueError(f"{name}: soft_cap=0 given; it must not be 0, logits are divided by it.")
@@ -108,7 +108,7 @@ def dynamic_validate_inputs(
 def get_tuned_block_sizes(q_dtype: np.dtype, kv_dtype: np.dtype, num_q_heads_per_blk: int,
                           num_kv_heads_per_blk: int, head_dim: int, page_size: int,
                           max_num_batched_tokens: int, pages_per_seq: int) -> tuple[int, int]:
-    """The numbers of pages and of queries of a block, where none are given.
+    """The default numbers of pages and of queries in a block.
 
     Args:
       q_dtype, kv_dtype, num_q_heads_per_blk, num_kv_heads_per_blk, head_dim, page_size: of the
@@ -229,7 +229,7 @@ def ref_ragged_paged_attention(
     """
     static_validate_inputs(queries, kv_pages, kv_lens, page_indices, cu_q_lens, num_seqs,
                            sliding_window=sliding_window, soft_cap=soft_cap)
-    low, found = DEFAULT_MASK_VALUE if mask_value is None else mask_value, []
+    low, outs = DEFAULT_MASK_VALUE if mask_value is None else mask_value, []
     kv_heads = floor_div(kv_pages.shape[2], 2)
     lengths, table, starts, (count,) = map(np.asarray, (kv_lens, page_indices, cu_q_lens, num_seqs))
     for i in range(count):
@@ -246,8 +246,8 @@ def ref_ragged_paged_attention(
         if sliding_window is not None:
             hidden |= row - sliding_window >= column
         weights = softmax(logits + where(hidden, low, 0.), -1).astype(v.dtype)
-        found.append(einsum("hqk,khd->qhd", weights, v).astype(queries.dtype))
-    return concatenate(found, 0) if found else asarray(queries)[:0]
+        outs.append(einsum("hqk,khd->qhd", weights, v).astype(queries.dtype))
+    return concatenate(outs, 0) if outs else asarray(queries)[:0]
 
 
 complete_docstrings(globals(), {

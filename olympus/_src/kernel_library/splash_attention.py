@@ -168,17 +168,17 @@ class SplashAttentionKernel:
         return Masks(*[x if x is None else x._replace(is_dynamic_mask=None) for x in infos])
 
 
-def _options(given: Mapping[str, PyTree]) -> Options:
+def _options(arguments: Mapping[str, PyTree]) -> Options:
     """The options of the attention kernel."""
-    sizes, name = given["block_sizes"], given["residual_checkpoint_name"]
+    sizes, name = arguments["block_sizes"], arguments["residual_checkpoint_name"]
     dkv = dq = None
     if sizes.has_backward_blocks:
         dkv = Blocks(sizes.block_q_dkv, sizes.block_kv_dkv)
         dq = dkv if sizes.use_fused_bwd_kernel else Blocks(sizes.block_q_dq, sizes.block_kv_dq)
     return Options(
-        Blocks(sizes.block_q, sizes.block_kv), dq, dkv, 1.0, given["attn_logits_soft_cap"],
-        given["mask_value"], given["mask_function"], given["save_residuals"],
-        None if name is None else partial(checkpoint_name, name=name), given["interpret"])
+        Blocks(sizes.block_q, sizes.block_kv), dq, dkv, 1.0, arguments["attn_logits_soft_cap"],
+        arguments["mask_value"], arguments["mask_function"], arguments["save_residuals"],
+        None if name is None else partial(checkpoint_name, name=name), arguments["interpret"])
 
 
 #: whether a mask is static -> what makes its tables, for queries and for keys

@@ -1,8 +1,8 @@
-"""Inputs that are one memory with an output: aliases, as `InterpretParams` simulate them.
+"""Inputs that share one memory with an output: aliases, as `InterpretParams` simulate them.
 
-With `interpret=True` an input stays as it was, and its alias begins as a copy. In one memory a step
-reads what earlier ones have written. A block of an input is read when the steps come to it, and
-stays for those that follow at the same place; an input without a block is the memory itself.
+With `interpret=True` an input stays as it was, and its alias begins as a copy. In shared memory a
+step reads what earlier steps have written. A block of an input is read when the steps come to it,
+and kept for the next steps at the same place; an input without a block is the memory itself.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ class Shared:
 
     @property
     def whole(self) -> bool:
-        """Whether the kernel sees the memory itself in both."""
+        """Whether the kernel sees whole arrays, no blocks, for both the input and its alias."""
         return is_array(self.reads) and is_array(self.writes)
 
     @property
     def stays(self) -> bool:
-        """Whether a block is read anew only at another place."""
+        """Whether steps at the same place keep the block that was read first."""
         return self.reads.program is not None
 
     def first(self) -> list[Array]:
-        """The block that was read last, and its place, before the first step."""
+        """The initial carry: a block, and a place at which no step reads."""
         if not self.stays:
             return []
         block = self.reads.block
@@ -55,39 +55,38 @@ class Shared:
                 *[full(a.shape, _NOWHERE.raw, INT32) for a in self.reads.op_avals]]
 
     def read(self, memory: Array, ops: Sequence[Array], last: Sequence[Array]) -> list[Array]:
-        """The block at a place of the output's memory, as `first` has it: the last one if that is
-        there."""
+        """The carry for a place of the output's memory: the last block if it was read there."""
         memory = _repadded(memory, self.writes, self.reads)
-        found = self.reads.block.read(memory, *ops)
+        block = self.reads.block.read(memory, *ops)
         if not self.stays:
-            return [found]
+            return [block]
         here = list(map(as_array, ops))
         same = as_array(literal(True, np.dtype(bool)))
         for x, y in zip(here, last[1:], strict=True):
             equal = eq(x, y)
             same = bitwise_and(same, reduce_and(equal, tuple(range(typeof(equal).ndim))))
-        wide = broadcast_in_dim(same, typeof(found).shape, ())
-        return [select_n(wide, found, last[0]), *here]
+        wide = broadcast_in_dim(same, typeof(block).shape, ())
+        return [select_n(wide, block, last[0]), *here]
 
     def written(self, x: Array) -> Array:
-        """The output's memory, where the kernel has written the input's."""
+        """The output's memory after the kernel has written the input's reference."""
         return _repadded(x, self.reads, self.writes)
 
 
 def _repadded(x: Array, before: BlockMapping, after: BlockMapping) -> Array:
-    """An array with the padding of another mapping."""
+    """An array, padded as `before` has it, with the padding of `after`."""
     return x if before.padding == after.padding else after.pad(before.cut(x))
 
 
 def shared(aliases: Mapping[int, int], scalars: int, mappings: Sequence[BlockMapping],
            inputs: int) -> list[Shared]:
-    """The inputs of a kernel that its outputs change while it runs; prefetched scalars are none.
+    """The aliased inputs that outputs change while the kernel runs; prefetched scalars never do.
 
     `mappings`: of inputs, then outputs. A whole array that is read as one block is read once.
     """
-    found = [Shared(i, scalars + inputs + o, mappings[i - scalars], mappings[inputs + o])
+    pairs = [Shared(i, scalars + inputs + o, mappings[i - scalars], mappings[inputs + o])
              for i, o in aliases.items() if i >= scalars]
-    return [x for x in found if x.stays or is_array(x.reads)]
+    return [x for x in pairs if x.stays or is_array(x.reads)]
 
 
 def is_array(m: BlockMapping) -> bool:

@@ -49,7 +49,7 @@ _WITHOUT_NAN = frozenset(["float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn"])
 
 
 def blank(shape: Sequence[int], dtype: DType) -> Array:
-    """What is read where nothing was written: NaN, the least integer, False; or 0."""
+    """The number that fills unwritten memory: NaN, the least integer, False; or 0."""
     if memory_is_zero():
         return full(tuple(shape), 0, dtype)
     if dtypes.is_integer(dtype):
@@ -61,8 +61,8 @@ def blank(shape: Sequence[int], dtype: DType) -> Array:
 class Block(View):
     """A block of an array that is padded to `padded`.
 
-    Its operands are, for each axis, where the block starts; of a `BoundedSlice` also its size, of
-    an `Indirect` axis the indices instead.
+    Its operands are, for each axis, the block's start; for a `BoundedSlice` its size, too, and for
+    an `Indirect` axis the indices in place of the start.
     """
 
     __slots__ = ("dims", "padded", "sizes")
@@ -85,27 +85,27 @@ class Block(View):
 
     def _window(self, ops: Sequence[ArrayLike]
                 ) -> tuple[Sequence[Array], list[int], list[Array | None], list[Array | None]]:
-        """Starts and sizes of a window, the least that has the block; then, for each axis, how many
-        of its elements are the block's, and at which indices they are."""
-        given: Any = iter(ops)
-        starts, sizes, bounds, places = [], [], [], []
+        """Starts and sizes of the smallest window around the block; then, for each axis, how many
+        elements of the window belong to the block, and their indices (None: all, in order)."""
+        rest: Any = iter(ops)
+        starts, sizes, bounds, indices = [], [], [], []
         for d, size, whole in zip(self.dims, self.sizes, self.padded, strict=True):
-            op = next(given)
+            op = next(rest)
             indirect = type(d) is Indirect
             starts.append(literal(0, INT32) if indirect or size == whole else op)
             sizes.append(whole if indirect else size)
-            bounds.append(next(given) if type(d) is BoundedSlice else None)
-            places.append(op if indirect else None)
-        return starts, sizes, bounds, places
+            bounds.append(next(rest) if type(d) is BoundedSlice else None)
+            indices.append(op if indirect else None)
+        return starts, sizes, bounds, indices
 
     def _gone(self) -> list[int]:
         return [i for i, d in enumerate(self.dims) if type(d) is Squeezed]
 
     def read(self, x: Array, *ops: ArrayLike) -> Array:
-        starts, sizes, bounds, places = self._window(ops)
+        starts, sizes, bounds, indices = self._window(ops)
         if tuple(sizes) != self.padded:
             x = dynamic_slice(x, starts, sizes, allow_negative_indices=False)
-        for axis, index in enumerate(places):
+        for axis, index in enumerate(indices):
             if index is not None:
                 x = take(x, index, axis)
         within = self._within(bounds)
@@ -115,13 +115,13 @@ class Block(View):
         return squeeze(x, gone) if gone else x
 
     def write(self, x: Array, v: Array, *ops: ArrayLike) -> Array:
-        starts, sizes, bounds, places = self._window(ops)
+        starts, sizes, bounds, indices = self._window(ops)
         gone = self._gone()
         v = as_array(expand_dims(v, gone) if gone else v)
         within = self._within(bounds)
         if within is not None:
             v = select(within, v, self.read_whole(x, ops))
-        at = [axis for axis, index in enumerate(places) if index is not None]
+        at = [axis for axis, index in enumerate(indices) if index is not None]
         if at:
             window = dynamic_slice(x, starts, sizes, allow_negative_indices=False)
             *outer, last = at
@@ -129,7 +129,7 @@ class Block(View):
                 raise NotImplementedError(
                     f"pallas_call: the block {self.dims} of an output given; at most one Indirect "
                     "axis is required; use pl.Blocked for the others.")
-            v = write("set", window, (*[slice(None)] * last, places[last]), v)
+            v = write("set", window, (*[slice(None)] * last, indices[last]), v)
         if tuple(sizes) == self.padded:
             return v
         return dynamic_update_slice(x, v, starts, allow_negative_indices=False)
@@ -140,13 +140,13 @@ class Block(View):
         return dynamic_slice(x, starts, sizes, allow_negative_indices=False)
 
     def _within(self, bounds: Sequence[Array | None]) -> Array | None:
-        """Which elements are before the ends of bounded slices; None if there are none."""
-        found = None
+        """Which elements are before the ends of bounded slices; None without bounded slices."""
+        valid = None
         for axis, size in enumerate(bounds):
             if size is not None:
                 here = lt(broadcasted_iota(INT32, self.sizes, axis), broadcast(size, self.sizes))
-                found = here if found is None else found & here
-        return found
+                valid = here if valid is None else valid & here
+        return valid
 
     def add(self, x: Array, v: Array, *ops: ArrayLike) -> Array:
         return self.write(x, add(self.read(x, *ops), v), *ops)
@@ -232,7 +232,7 @@ class BlockMapping:
             return 0, 0
         lo, hi = d.padding if type(d) is Element else (0, 0)
         whole, size = lo + n + hi, d.block_size
-        # Written so that a size that is symbolic is known to be at least one block.
+        # In this form a symbolic size is known to be at least one block.
         return lo, hi if definitely_equal(whole, size) else (
             floor_div(whole + size - 1, size) * size - lo - n)
 
@@ -252,17 +252,17 @@ class BlockMapping:
                                 f"{len(ids)} indices of the grid{more} are given;\n  write one "
                                 f"parameter for each{self._made()}.")
             with around(ids, grid):
-                found = index_map(*args)
-            found = tuple(found) if isinstance(found, (tuple, list)) else (found,)
-            if len(found) != len(self.dims):
-                count = f"{len(found)} ind{'ex' if len(found) == 1 else 'ices'}"
+                starts = index_map(*args)
+            starts = tuple(starts) if isinstance(starts, (tuple, list)) else (starts,)
+            if len(starts) != len(self.dims):
+                count = f"{len(starts)} ind{'ex' if len(starts) == 1 else 'ices'}"
                 raise ValueError(
                     f"pallas_call: {count} given for {self.origin}, {self.aval}:\n"
                     f"  {where} must return {len(self.dims)} values to match block_shape="
-                    f"{_shown(self.dims)}. Currently returning {len(found)} values:\n  return one "
+                    f"{_shown(self.dims)}. Currently returning {len(starts)} values:\n  return one "
                     f"index for each axis{self._made()}.")
             ops: list[Any] = []
-            for i, (x, d, n) in enumerate(zip(found, self.dims, self.block.padded, strict=True)):
+            for i, (x, d, n) in enumerate(zip(starts, self.dims, self.block.padded, strict=True)):
                 ops += self._ops(where, i, x, d, n)
             return ops
 
@@ -330,7 +330,7 @@ class BlockMapping:
         return lax_slice(x, lows, [lo + n for lo, n in zip(lows, self.aval.shape, strict=True)])
 
     def blank(self) -> Array:
-        """An output to which nothing is written yet, with its padding."""
+        """An unwritten output, with its padding."""
         return blank(self.block.padded, self.aval.dtype)
 
 
@@ -349,15 +349,15 @@ def _shown(dims: Sequence[BlockDim]) -> str:
 
 def not_taken(fun: Callable[..., object], args: Sequence[PyTree],
               named: Mapping[str, PyTree] = {}) -> str | None:
-    """What Python says of a function that does not take these arguments; None if it does."""
+    """Python's error text if a function does not accept these arguments; None if it does."""
     try:
         signature = inspect.signature(fun)
-    except (TypeError, ValueError):     # of some callables nothing is known
+    except (TypeError, ValueError):     # some callables have no signature
         return None
     try:
         signature.bind(*args, **named)
     except TypeError as error:
-        return str(error)       # not the error, which keeps the callers' frames
+        return str(error)       # not the error: it would keep the callers' frames alive
     return None
 
 

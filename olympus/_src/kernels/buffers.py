@@ -24,7 +24,7 @@ from .pipeline import emit_pipeline, place_of
 from .semaphores import semaphore_wait
 from .specs import BlockSpec, Grid, MemoryRef, MemorySpace, SemaphoreType, Squeezed
 
-_STATIC = {"static": True}      # of fields that are no leaves
+_STATIC = {"static": True}      # the metadata of fields that are no leaves
 
 
 class BufferType(enum.Enum):
@@ -60,7 +60,7 @@ def _block_shape(spec: BlockSpec) -> tuple[int, ...]:
 
 
 def _with_shape(spec: BlockSpec, shape: tuple[int, ...]) -> BlockSpec:
-    """A spec with a block shape: the whole reference's if it has none."""
+    """The spec, where it has no block shape with the whole reference as its block."""
     if spec.block_shape is not None:
         return spec
     return spec.replace(block_shape=shape, index_map=lambda *ids: (0,) * len(shape))
@@ -71,9 +71,9 @@ def _with_shape(spec: BlockSpec, shape: tuple[int, ...]) -> BlockSpec:
 class BufferedRef:
     """The buffer of one reference in a pipeline: scratch of a kernel, or of `pl.run_scoped`.
 
-    A pytree of the types of its references, and in the kernel of these: `window_ref`, a row of
-    blocks, and the semaphores of its copies. The classmethods make one; a subclass may copy in
-    another way by the methods `copy_in(src_ref, grid_indices)`, `wait_in`, `copy_out(dst_ref,
+    A pytree of the types of its references, and in the kernel of the references: `window_ref`, a
+    row of blocks, and the semaphores of its copies. The classmethods make one; a subclass may copy
+    in another way by the methods `copy_in(src_ref, grid_indices)`, `wait_in`, `copy_out(dst_ref,
     grid_indices)` and `wait_out`, which a pipeline calls in each step.
 
     >>> from olympus.experimental import pallas as pl
@@ -147,7 +147,7 @@ class BufferedRef:
                          doc="Whether a pipeline copies nothing.")
     block_shape = property(lambda self: self._spec.block_shape, doc="The shape of a block.")
     compute_index = property(lambda self: self._spec.index_map, doc="The index map.")
-    # Copies are done at once: there is one place in use.
+    # Copies are done at once, so one slot is enough.
     current_copy_in_slot = current_wait_in_slot = property(lambda self: 0, doc="The place in use.")
     current_copy_out_slot = current_wait_out_slot = current_copy_in_slot
 

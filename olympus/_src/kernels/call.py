@@ -155,12 +155,12 @@ def pallas_call(kernel: Callable[..., None], out_shape: PyTree, *,
     if grid_spec is None:
         grid_spec = GridSpec(grid, in_specs, out_specs, scratch_shapes)
     else:
-        for what, given, empty in (("grid", grid, ()), ("in_specs", in_specs, no_block_spec),
-                                   ("out_specs", out_specs, no_block_spec),
-                                   ("scratch_shapes", scratch_shapes, ())):
-            if given is not empty and not (isinstance(given, tuple) and not given):
+        for what, option, empty in (("grid", grid, ()), ("in_specs", in_specs, no_block_spec),
+                                    ("out_specs", out_specs, no_block_spec),
+                                    ("scratch_shapes", scratch_shapes, ())):
+            if option is not empty and not (isinstance(option, tuple) and not option):
                 raise ValueError(f"pallas_call: If `grid_spec` is specified, then `{what}` must be "
-                                 f"`{empty!r}`. It is {given!r:.60}; put it into the grid_spec.")
+                                 f"`{empty!r}`. It is {option!r:.60}; put it into the grid_spec.")
     dynamic = [g for g in grid_spec.grid if not isinstance(g, (int, SymbolicDim))]
     params = {"name": name or name_of(kernel), "cost_estimate": cost_estimate,
               "metadata": tuple(sorted(metadata.items())) if metadata else None}
@@ -187,11 +187,11 @@ def pallas_call(kernel: Callable[..., None], out_shape: PyTree, *,
 
 
 class _Call:
-    """A call of a kernel: its operands, how they are cut, and the loop over the grid.
+    """A call of a kernel: its operands, the blocks that they are cut into, the loop over the grid.
 
-    The kernel's references are in the order scalars, inputs, outputs, scratch; so are the contents
-    that the loop has for them. The last of the scratch is the state of random numbers, which the
-    kernel does not get.
+    The kernel's references are in the order scalars, inputs, outputs, scratch, and the loop's
+    contents in the same order. The last scratch is the state of random numbers, which is no
+    argument of the kernel.
     """
 
     def __init__(self, kernel: Callable[..., None], spec: GridSpec, out_shape: PyTree,
@@ -201,7 +201,7 @@ class _Call:
         self.kernel, self.aliases, self.steps = kernel, aliases, steps
         self.grid_names = spec.grid_names
         self.grid = tuple([g if isinstance(g, (int, SymbolicDim)) else None for g in spec.grid])
-        self.sizes = list(map(as_index, sizes))     # those that are computed
+        self.sizes = list(map(as_index, sizes))     # the sizes that are arrays
         skipped = spec.num_scalar_prefetch
         scalar_args, block_args = args[:skipped], args[skipped:]
         scalars, scalar_avals, self.scalar_tree = flatten("pallas_call: args", scalar_args)
@@ -209,8 +209,8 @@ class _Call:
         outs, self.out_tree = tree_flatten(out_shape)
         scratch, self.scratch_tree = tree_flatten(spec.scratch_shapes)
         self.scratch = [*scratch, GENERATOR]
-        # Under `shard_map` all references vary along the axes along which one operand does, or
-        # what the kernel closes over: `vma`.
+        # Under `shard_map` all references vary along the axes along which any operand, or any value
+        # that the kernel closes over (`vma`), varies.
         self.vma = vma.union(*[a.vma for a in (*scalar_avals, *in_avals)])
         self.scalars, self.ins = [[tags.pvary(x, self.vma) for x in xs] for xs in (scalars, ins)]
         scalar_avals, in_avals, out_avals, scratch_avals = [
@@ -238,20 +238,20 @@ class _Call:
             if one.whole:
                 refs[one.source] = refs[one.target]
         scalars, ins, outs, (*scratch, generator) = cut(refs, *self.counts)
-        given, own = iter(computed), self.scratch_tree.unflatten(scratch)
+        sizes, own = iter(computed), self.scratch_tree.unflatten(scratch)
         out = self.out_tree.unflatten(outs)
         args = (*self.scalar_tree.unflatten(scalars), *self.in_tree.unflatten(ins), *_row(out),
                 *(() if isinstance(own, dict) else _row(own)))
         named = own if isinstance(own, dict) else {}
         self._check_takes(args, named)
-        with around(ids, [next(given) if n is None else n for n in self.grid],
+        with around(ids, [next(sizes) if n is None else n for n in self.grid],
                     self.grid_names, generator):
-            found = self.kernel(*args, **named)
-        if tree_flatten(found)[0]:
+            result = self.kernel(*args, **named)
+        if tree_flatten(result)[0]:
             raise ValueError(
                 f"pallas_call: The kernel function in the pallas_call {name_of(self.kernel)} at "
                 f"{written_at(self.kernel)} should return None. It returns a PyTree: "
-                f"{found!r:.60};\n  write results to references, o[...] = x.")
+                f"{result!r:.60};\n  write results to references, o[...] = x.")
         return []
 
     def _check_takes(self, args: Sequence[PyTree], named: Mapping[str, PyTree]) -> None:
@@ -293,11 +293,11 @@ class _Call:
     def loop(self, kernel: ClosedOlympuspr, changed: Sequence[bool], outer: Sequence[Array],
              computed: Sequence[Array], scalars: Sequence[Array], ins: Sequence[Array]
              ) -> list[Array]:
-        """The outputs, by the kernel's program on contents, which returns those that it `changed`.
+        """The outputs of all steps. `kernel` works on contents and returns the `changed` ones.
 
-        Those are carried from step to step; all others are constants of the loop.
+        Changed contents are carried from step to step; all others are constants of the loop.
         """
-        given, n_in = iter(computed), self.counts[1]
+        sizes, n_in = iter(computed), self.counts[1]
         outs = [m.blank() for m in self.mappings[n_in:]]
         for i, o in self.aliases.items():
             outs[o] = self.mappings[n_in + o].pad([*scalars, *ins][i])
@@ -318,28 +318,28 @@ class _Call:
             if first is not None:       # scratch and copies of inputs are each core's own
                 state = [x if i in common else select(first, x0, x) for i, x0, x in zip(
                     [*carried, *[-1] * (len(state) - len(carried))], start, state, strict=True)]
-            kept, *last = cut(state, len(carried), *map(len, lasts))
-            for i, x in zip(carried, kept, strict=True):
+            changing, *last = cut(state, len(carried), *map(len, lasts))
+            for i, x in zip(carried, changing, strict=True):
                 now[i] = x
-            places = [(m, m.ops(ids, now[:len(scalars)])) if m else None for m in cuts]
+            windows = [(m, m.ops(ids, now[:len(scalars)])) if m else None for m in cuts]
             blocks = [p[0].block.read(x, *p[1]) if p and i not in aliases else x
-                      for i, (x, p) in enumerate(zip(now, places, strict=True))]
+                      for i, (x, p) in enumerate(zip(now, windows, strict=True))]
             for k, (i, one) in enumerate(aliases.items()):
-                ops = p[1] if (p := places[i]) else []
+                ops = p[1] if (p := windows[i]) else []
                 blocks[i], *where = one.read(now[one.target], ops, last[k])
                 last[k] = [blocks[i], *where] if last[k] else []
-            found = dict(zip([i for i, c in enumerate(changed) if c], eval_closed(
+            results = dict(zip([i for i, c in enumerate(changed) if c], eval_closed(
                 kernel, *outer, *ids, *computed, *blocks), strict=True))
             for k, (i, one) in enumerate(aliases.items()):
-                if i in found and one.stays:        # the block is written, and not the memory
-                    last[k][0] = found[i]
-                elif i in found:
-                    now[one.target] = one.written(found[i])
-            return [*[now[i] if i not in found else p[0].block.write(now[i], found[i], *p[1])
-                      if (p := places[i]) else found[i] for i in carried],
+                if i in results and one.stays:      # the block is written, and not the memory
+                    last[k][0] = results[i]
+                elif i in results:
+                    now[one.target] = one.written(results[i])
+            return [*[now[i] if i not in results else p[0].block.write(now[i], results[i], *p[1])
+                      if (p := windows[i]) else results[i] for i in carried],
                     *[x for xs in last for x in xs]]
 
-        size = [next(given) if n is None else n for n in self.grid]
+        size = [next(sizes) if n is None else n for n in self.grid]
         end = over_grid(step, size, start)[:len(carried)]
         for i, x in zip(carried, end, strict=True):
             contents[i] = x
@@ -350,7 +350,7 @@ class _Call:
 
 
 def _row(x: PyTree) -> Sequence[PyTree]:
-    """What becomes of outputs or scratch among a kernel's arguments."""
+    """Outputs or scratch as arguments of a kernel: a row of references."""
     return x if isinstance(x, (tuple, list)) else (x,)
 
 
@@ -366,15 +366,15 @@ def _named(what: str, specs: PyTree, root: str, values: PyTree, tree: PyTreeDef,
     names = [f"{root}{keystr(path)}" for path in paths]
     if isinstance(specs, NoBlockSpec):
         return [(specs, a, name) for a, name in zip(avals, names, strict=True)]
-    found, found_tree = tree_flatten(specs)
+    leaves, found_tree = tree_flatten(specs)
     if found_tree != tree:
         of = "inputs" if what == "in_specs" else "out_shape"
-        places = "\n".join([f"  * {text};" for text in explain_mismatch(tree, found_tree)[:4]])
+        differences = "\n".join([f"  * {text};" for text in explain_mismatch(tree, found_tree)[:4]])
         raise ValueError(
             f"pallas_call: `{what}` and the {of} have different structures:\n  Pytree for `{what}` "
-            f"and `{of}` do not match:\n{places}\n  write one BlockSpec for each array, "
+            f"and `{of}` do not match:\n{differences}\n  write one BlockSpec for each array, "
             "pl.no_block_spec for a whole one.")
-    return list(zip(found, avals, names, strict=True))
+    return list(zip(leaves, avals, names, strict=True))
 
 
 def _check_aliases(aliases: Mapping[int, int], ins: Sequence[ShapedArray],

@@ -1,6 +1,6 @@
-"""What chips of TPUs have, by which kernels choose the sizes of blocks.
+"""The figures of TPUs (cores, memories, speeds), by which kernels choose the sizes of blocks.
 
-The figures are those that JAX 0.10.2 gives; a kernel that is interpreted may ask for any chip.
+JAX 0.10.2 gives the same figures; an interpreted kernel may ask for any chip.
 """
 
 from __future__ import annotations

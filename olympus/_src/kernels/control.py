@@ -17,7 +17,7 @@ from ..core.trace import typeof
 from ..types import dtypes
 from ..types.shape import SymbolicDim
 
-Integer: TypeAlias = Any    # int or integer array, as the operand is
+Integer: TypeAlias = Any    # an int for ints, an array for integer arrays
 
 
 @api_boundary
@@ -51,8 +51,8 @@ def loop(lower: Integer, upper: Integer, *, init_carry: PyTree = None, step: Int
 
     Args:
       lower, upper, step: integers, which may be traced.
-      init_carry: a pytree that the function takes behind the index and returns anew; None: it takes
-        the index alone, and works on references.
+      init_carry: a pytree, which the function takes after the index and returns with new values;
+        None: the function takes the index alone, and works on references.
       unroll: as for `lax.fori_loop`.
     Returns: A decorator, whose result is the last carry.
 
@@ -63,9 +63,9 @@ def loop(lower: Integer, upper: Integer, *, init_carry: PyTree = None, step: Int
     >>> print(ref[...])
     [1. 0. 1. 0.]
     """
-    for what, given in (("lower", lower), ("upper", upper), ("step", step)):
-        if not _is_count(given):
-            raise TypeError(f"loop: {what} {clipped(given)} given; an int, or a traced one, is "
+    for what, count in (("lower", lower), ("upper", upper), ("step", step)):
+        if not _is_count(count):
+            raise TypeError(f"loop: {what} {clipped(count)} given; an int, or a traced one, is "
                             "required.")
 
     def decorate(body: Callable[..., PyTree]) -> PyTree:

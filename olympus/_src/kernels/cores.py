@@ -42,9 +42,9 @@ def _on_cores(mesh: PyTree, f: Callable[[], None]) -> None:
 
     def on(ids: Sequence[Array]) -> None:
         with around(ids, sizes, names, made(GENERATOR)):
-            found = f()
-        if tree_flatten(found)[0]:
-            raise ValueError(f"core_map: {name_of(f)} returned {found!r:.60}; None is required; "
+            result = f()
+        if tree_flatten(result)[0]:
+            raise ValueError(f"core_map: {name_of(f)} returned {result!r:.60}; None is required; "
                              "write results to references.")
 
     if math.prod(sizes) == 1:

@@ -32,7 +32,7 @@ def debug_print(fmt: str, *args: ArrayLike) -> None:
     """Print values in a kernel.
 
     Args:
-      fmt: a format string with a place for each value; without places the values come behind it.
+      fmt: a format string with a place for each value; without places the values follow it.
       *args: arrays.
 
     >>> def kernel(o):
@@ -119,9 +119,9 @@ def lower_as_mlir(f: Callable[..., PyTree], *args: PyTree, dynamic_shapes: bool 
     Args:
       f: a function of pytrees of arrays.
       *args, **kwargs: its arguments.
-      dynamic_shapes, device: heard by backends that compile kernels.
+      dynamic_shapes, device: for backends that compile kernels; no effect here.
       static_argnames: arguments that are values of the program.
-      platforms: for which it is lowered; the first.
+      platforms: the first is the one that the module is lowered for.
 
     >>> from olympus.experimental import pallas as pl
     >>> "stablehlo.sine" in pl.lower_as_mlir(onp.sin, 1.0)

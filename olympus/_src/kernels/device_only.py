@@ -1,7 +1,7 @@
 """Names of operations that only one kind of device has.
 
-They can be imported; where one is called, it says that it needs the device. `device_only` makes
-them of their names, when they are first named.
+They can be imported; a call raises an error that names the device. `device_only` makes each when
+its name is first looked up.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ _ONLY = {
 }
 
 
-#: Decorators, which modules call while they are imported: the function that they make is a use.
+#: Decorators, which modules call while they are imported: only a call of their result raises.
 _DECORATORS = frozenset(["inline_mgpu"])
 
 
 class DeviceOnly:
     """A name that only one kind of device has. Calling it raises.
 
-    Modules describe layouts while they are imported, `plgpu.Layout.WGMMA.reduce(0)`: attributes are
-    such names, too, and so are results of their calls.
+    Modules describe layouts while they are imported, `plgpu.Layout.WGMMA.reduce(0)`: so attributes
+    are `DeviceOnly`, too, and so are the results of calls that only describe.
 
     described: how many calls only describe.
     """

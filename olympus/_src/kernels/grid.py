@@ -30,7 +30,7 @@ class _GridAxis(int):
         return type(other) is _GridAxis and int(self) == int(other)
 
 
-_ZERO = _GridAxis(-1)       # in the context of kernels whose memory begins as 0
+_ZERO = _GridAxis(-1)       # the key in the context of kernels whose memory begins as 0
 
 
 @contextmanager
@@ -55,7 +55,7 @@ class _Here(threading.local):
 
     def __init__(self) -> None:
         self.grids: list[tuple[Sequence[Any], Sequence[Any]]] = []
-        self.generators: list[Reference] = []       # the state of each one's random numbers
+        self.generators: list[Reference] = []       # a state for each kernel
 
 
 _here = _Here()
@@ -68,8 +68,8 @@ def around(ids: Sequence[Array], sizes: Sequence[int | Array | None],
     """Within, a kernel is staged for the place `ids` of a grid of those `sizes`.
 
     Sizes are part of the context, since the programs that are kept for a function depend on them.
-    The axes of a grid with names are named axes, whose index is known. Without a `generator`, a
-    reference to uint32[2], random numbers are of the grid around.
+    Named axes of a grid are named axes of the program, with a known index. Without a `generator`,
+    a reference to uint32[2], random numbers come from the surrounding grid's.
     """
     outer = ctx.axes
     known = [n if isinstance(n, (int, SymbolicDim)) else -1 for n in sizes]
@@ -102,14 +102,14 @@ def _entry(name: str, axis: int, part: int) -> PyTree:
     if not _here.grids:
         raise ValueError(f"{name}: called outside of a kernel; there is a grid only while "
                          "pallas_call runs a kernel; call it in the kernel.")
-    found = _here.grids[-1][part]
+    axes = _here.grids[-1][part]
     if isinstance(axis, bool) or not hasattr(axis, "__index__"):
         raise ValueError(f"{name}: `axis` must be an int: {axis!r} given; name one axis of the "
                          "grid.")
-    if not 0 <= axis < len(found):
+    if not 0 <= axis < len(axes):
         raise ValueError(f"{name}: axis {axis} given. Axis {axis} is out of bounds for grid "
                          f"{tuple(_here.grids[-1][1])}; give an axis, counted from 0.")
-    return found[axis]
+    return axes[axis]
 
 
 @api_boundary

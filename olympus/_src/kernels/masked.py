@@ -1,8 +1,8 @@
 """Parts of references read and written under a mask.
 
-A window that reaches outside of the content is not moved inside, as `ref[pl.ds(…)]` would: places
-outside are read as NaN or the least integer, and not written. So a mask says which element it
-means.
+`ref[pl.ds(…)]` moves a window that leaves the content back inside; here it stays: outside, reads
+give NaN or the least integer and writes are dropped. So each element of a mask belongs to the
+element that was asked for.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Unmoved(Window):
 
     def _inside(self, x: Array, ops: Sequence[ArrayLike]
                 ) -> tuple[list[Array], list[Array], list[int]]:
-        """Where the part that is inside begins, how far the window begins before, and its size."""
+        """The start of the window's inner part, its distance from the window's start, its size."""
         sizes = list(map(minimum, self.sizes, typeof(x).shape))
         lasts = [m - n for n, m in zip(sizes, typeof(x).shape, strict=True)]
         starts = [min(max(op, literal(0, INT32)), literal(last, INT32))
@@ -49,7 +49,7 @@ class Unmoved(Window):
 
     @staticmethod
     def _moved(x: Array, by: Sequence[Array], sizes: Sequence[int], fill: Array) -> Array:
-        """`x` within an array of `sizes`, its first element at `by`, around it `fill`."""
+        """An array of `sizes` that has `x` from the index `by` on, and `fill` around it."""
         margins = [(n, n, 0) for n in sizes]
         starts = [sub(literal(n, INT32), min(max(b, literal(-m, INT32)), literal(n, INT32)))
                   for n, b, m in zip(sizes, by, typeof(x).shape, strict=True)]
@@ -138,10 +138,10 @@ def load(ref: Reference, idx: object = None, *, mask: ArrayLike | None = None,
     [ 3 -1]
     """
     part = part_of("load", ref, idx)
-    found = get_p.bind(part.ref, *part.ops, view=part.view)
+    content = get_p.bind(part.ref, *part.ops, view=part.view)
     if mask is None or other is None:
-        return found
-    return where(_mask("load", mask, part), found, asarray(other).astype(found.dtype))
+        return content
+    return where(_mask("load", mask, part), content, asarray(other).astype(content.dtype))
 
 
 @api_boundary
@@ -169,7 +169,7 @@ def swap(ref: Reference, idx: object, val: ArrayLike, *, mask: ArrayLike | None 
     old = get_p.bind(part.ref, *part.ops, view=part.view)
     ops, view = list(part.ops), part.view
     if type(view) is At:
-        # Masked elements get a place out of bounds: two at one place would race.
+        # Masked elements get an index out of bounds: at their own they could overwrite each other.
         k = next((k for k, op in enumerate(ops) if typeof(op).shape == part.shape != ()), None)
         if k is not None:
             ops[k] = where(mask, ops[k], dtypes.integer_range(typeof(ops[k]).dtype)[1])

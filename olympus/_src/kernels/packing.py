@@ -98,15 +98,15 @@ def pack_elementwise(xs: Sequence[ArrayLike], *, packed_dtype: DTypeLike) -> Arr
         raise ValueError(f"{name}: {len(avals)} arrays {avals[0]} given; {count} are required, as "
                          f"many as {packed} fit into one.")
     word = np.dtype(f"uint{bits * count}")
-    found = None
+    whole = None
     for i, x in enumerate(xs):
         if packed == dtypes.bfloat16:
             narrow = bitcast_convert_type(asarray(x).astype(packed), np.uint16).astype(word)
         else:
             narrow = asarray(x).astype(word) & ((1 << bits) - 1)
-        found = narrow if found is None else found | narrow << bits * i
-    assert found is not None
-    return found
+        whole = narrow if whole is None else whole | narrow << bits * i
+    assert whole is not None
+    return whole
 
 
 @api_boundary

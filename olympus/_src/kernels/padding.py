@@ -1,10 +1,10 @@
 """Padding of arrays whose last blocks leave them.
 
-Padding holds NaN, so that a kernel that uses it gives NaN. A derivative uses it in right kernels,
+Padding holds NaN, so that a kernel that uses it gives NaN. Derivatives use it in correct kernels,
 too: the cotangent of an output's padding is 0, and 0 * NaN is NaN, which sums into the cotangents
 of other operands. So differentiated kernels run on padding that repeats the elements at the ends of
-the array: where the kernel has derivatives, 0 times them is 0. Padding of integers and bools stays,
-so that masks and numbers of segments leave out the same elements with derivatives and without.
+the array: where the kernel has finite derivatives, 0 times them is 0. Padding of integers and bools
+stays, so that masks and segments leave out the same elements with derivatives and without.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ def _repeated(x: Array, axis: int, place: int, count: int) -> list[Array]:
         return []
     shape = list(typeof(x).shape)
     shape[axis] = count
-    found = slice_in_dim(x, place, place + 1, axis=axis)
-    return [broadcast_in_dim(found, shape, range(len(shape)))]
+    line = slice_in_dim(x, place, place + 1, axis=axis)
+    return [broadcast_in_dim(line, shape, range(len(shape)))]
 
 
 @derived
 def with_ends_repeated(closed: ClosedOlympuspr) -> ClosedOlympuspr:
-    """The loop over a grid, with padding that derivatives may meet."""
+    """The program of a loop over a grid, with padding that derivatives may use."""
     pr = closed.olympuspr
     if not any(_replaced(eqn) for eqn in pr.eqns):
         return closed
@@ -77,6 +77,6 @@ def with_ends_repeated(closed: ClosedOlympuspr) -> ClosedOlympuspr:
 
 
 def _replaced(eqn: OlympusprEqn) -> bool:
-    """Whether an equation pads an array with derivatives that has elements."""
+    """Whether an equation pads a differentiable array that is not empty."""
     return eqn.primitive is pad_blocks_p and has_tangent(eqn.invars[0].aval) and not any(
         definitely_equal(n, 0) for n in eqn.invars[0].aval.shape)

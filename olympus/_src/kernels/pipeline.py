@@ -30,13 +30,13 @@ def place_of(spec: BlockSpec, ref: Reference, ids: Sequence[Array]) -> tuple[PyT
     if len(sizes) != len(ref.shape):
         raise ValueError(f"emit_pipeline: the block shape {tuple(sizes)} given for a reference of "
                          f"shape {ref.shape}; one entry for each axis is required.")
-    found = [0] * len(sizes) if spec.index_map is None else spec.index_map(*ids)
-    found = found if isinstance(found, (tuple, list)) else (found,)
-    if len(found) != len(sizes):
-        raise ValueError(f"emit_pipeline: an index map returned {len(found)} values for the block "
+    place = [0] * len(sizes) if spec.index_map is None else spec.index_map(*ids)
+    place = place if isinstance(place, (tuple, list)) else (place,)
+    if len(place) != len(sizes):
+        raise ValueError(f"emit_pipeline: an index map returned {len(place)} values for the block "
                          f"shape {tuple(sizes)}; one for each axis is required.")
     index: list[Any] = []
-    for x, d in zip(found, sizes, strict=True):
+    for x, d in zip(place, sizes, strict=True):
         if isinstance(x, Slice) or d is None or isinstance(d, Squeezed):
             index.append(x)
         elif isinstance(d, Element) and tuple(d.padding) == (0, 0):
@@ -51,7 +51,7 @@ def place_of(spec: BlockSpec, ref: Reference, ids: Sequence[Array]) -> tuple[PyT
 
 
 class _Steps(NamedTuple):
-    """A body, the grid that it runs over, the specs of its references; how many of them it reads.
+    """A body, its grid, the specs of its references, and the number of inputs among them.
     """
 
     body: Callable[..., None]
@@ -73,7 +73,7 @@ class _Steps(NamedTuple):
                 else:
                     self._on_buffers(refs, scratches, prologue, ids[::-1], buffers)
 
-        steps: Any = 1      # an int if all sizes are: then the loop has a reverse mode
+        steps: Any = 1      # an int for sizes that are ints: such loops have a reverse mode
         for n in self.sizes:
             steps = steps * n
         fori_loop(0, steps, one, None)

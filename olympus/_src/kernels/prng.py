@@ -31,8 +31,8 @@ _THREEFRY = "threefry2x32"
 def _next(name: str) -> Array:
     """A key that no other draw has."""
     state = generator_here(name)
-    kept, now = split(wrap_key_data(get(state), impl=_THREEFRY))
-    set(state, ..., key_data(kept))
+    following, now = split(wrap_key_data(get(state), impl=_THREEFRY))
+    set(state, ..., key_data(following))
     return now
 
 
@@ -57,14 +57,14 @@ def prng_seed(*seeds: ArrayLike) -> None:
     state = generator_here("prng_seed")
     if not seeds:
         raise TypeError("prng_seed: no seeds given; at least one integer is required.")
-    found = key(0, impl=_THREEFRY)
+    folded = key(0, impl=_THREEFRY)
     for seed in seeds:
         aval = typeof(seed)
         if aval.shape or not dtypes.is_integer(aval.dtype):
             raise TypeError(f"prng_seed: {clipped(seed)} of type {aval} given; integer scalars are "
                             "required.")
-        found = fold_in(found, seed)
-    set(state, ..., key_data(found))
+        folded = fold_in(folded, seed)
+    set(state, ..., key_data(folded))
 
 
 @api_boundary

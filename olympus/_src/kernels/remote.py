@@ -79,7 +79,7 @@ def place(ref: Reference) -> tuple[Callable[..., Reference], list[Array]]:
 
 
 def deliver(to: Array, values: Sequence[ArrayLike], act: Callable[..., None]) -> None:
-    """Run `act(*values)` on the device `to`, for what each device sends."""
+    """Run `act(*values)` on the device `to`, once for each device that sends values to it."""
     axes = tuple(mesh_axes())
 
     def all_of(x: ArrayLike) -> Array:

@@ -162,7 +162,7 @@ def delay(nanos: ArrayLike) -> None:
 
 
 class AsyncCopy:
-    """A copy from one reference to another that is started, and waited for, once each.
+    """A copy from one reference to another, to be started once and waited for once.
 
     to: the number of the device that has the destination; None is this one.
     """
@@ -230,7 +230,7 @@ def _remote(name: str, src: Reference, dst: Reference, send_sem: Reference, recv
 
 @api_boundary
 def make_async_copy(src_ref: Reference, dst_ref: Reference, sem: Reference) -> AsyncCopy:
-    """A copy between references that is yet to be started.
+    """A copy between references, not yet started.
 
     Args:
       src_ref, dst_ref: references, or parts, of one shape and dtype.
@@ -253,7 +253,7 @@ def make_async_copy(src_ref: Reference, dst_ref: Reference, sem: Reference) -> A
 def make_async_remote_copy(src_ref: Reference, dst_ref: Reference, send_sem: Reference,
                            recv_sem: Reference, device_id: PyTree,
                            device_id_type: DeviceIdType = DeviceIdType.MESH) -> AsyncCopy:
-    """A copy to a reference of another device that is yet to be started, inside of `shard_map`.
+    """A copy to a reference of another device, not yet started, inside of `shard_map`.
 
     All devices start it at the same place of the kernel, each to a device of its choice.
 

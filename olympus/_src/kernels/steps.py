@@ -36,7 +36,7 @@ def over_grid(step: Callable[..., list[Array]], size: Sequence[Size], state: Seq
         if exceeds(steps, 2**31 - 1):
             raise ValueError(f"pallas_call: the grid {tuple(size)} given, {steps} steps; fewer "
                              "than 2**31 are required; make larger blocks.")
-        if known_less(steps, 2):       # without a loop there is nothing that XLA may not fuse
+        if known_less(steps, 2):       # XLA can fuse one step with others
             return step([zero] * len(size), state) if steps else state
 
         def counted(carry: PyTree, _: None) -> tuple[PyTree, None]:
@@ -54,12 +54,12 @@ def over_grid(step: Callable[..., list[Array]], size: Sequence[Size], state: Seq
         return add(i, literal(1, INT32)), _next(ids, size), step(_of_axes(ids, size), state)
 
     init = as_array(zero), _start(size), list(state)
-    # Reverse mode keeps that many states, and computes the others again.
+    # Reverse mode keeps 16 states, and computes the others again.
     return while_loop(lambda carry: lt(carry[0], total), body, init, checkpoints=16)[2]
 
 
 class Steps:
-    """How `InterpretParams` change the steps of a grid: their order, and who is told of each.
+    """How `InterpretParams` change the steps of a grid: their order, their cores, one memory.
 
     orders: for each axis its indices in the order of the steps, None for their own.
     one_memory: whether an input and its alias are one memory.
@@ -94,8 +94,8 @@ class Steps:
                    -(-prod(shared) // cores) if cores > 1 else 0)
 
     def at(self, ids: Sequence[Array]) -> tuple[Sequence[Array], Array | None]:
-        """The place in the grid of the step that the loop counts by `ids`, and whether it is the
-        first step of a core; None if there is one core."""
+        """The place in the grid of the loop's step `ids`, and whether it is a core's first step, or
+        None if there is one core."""
         place: Any = literal(0, INT32)
         for i, n in zip(ids, self.shared, strict=False):
             place = add(mul(place, literal(n, INT32)), i)
@@ -116,7 +116,7 @@ class Steps:
         self.recorder(tuple([INT32.type(i) for i in ids]), INT32.type(core))
 
 
-# The grid's indices count like an odometer; axes of one place have none.
+# The grid's indices count like an odometer; axes of size 1 have no index.
 
 def _start(size: Sequence[Size]) -> list[Array]:
     return [as_array(literal(0, INT32)) for n in size if _counts(n)]
@@ -127,22 +127,22 @@ def _counts(n: Size) -> bool:
 
 
 def _of_axes(ids: Sequence[Array], size: Sequence[Size]) -> list[Array]:
-    given = iter(ids)
-    return [next(given) if _counts(n) else literal(0, INT32) for n in size]
+    rest = iter(ids)
+    return [next(rest) if _counts(n) else literal(0, INT32) for n in size]
 
 
 def _next(ids: Sequence[Array], size: Sequence[Size]) -> list[Array]:
     sizes = [as_index(n) for n in size if _counts(n)]
-    found, one = [], literal(1, INT32)
-    more: Any = one     # 1 where the axis behind begins again
+    following, one = [], literal(1, INT32)
+    more: Any = one     # 1 where the next axis starts again
     for k in reversed(range(len(sizes))):
         bumped = add(ids[k], more)
-        if k:       # the first axis never begins again
+        if k:       # the first axis never starts again
             full = eq(bumped, sizes[k])
             bumped = select(full, as_array(literal(0, INT32)), bumped)
             more = convert_element_type(full, INT32)
-        found.append(bumped)
-    return found[::-1]
+        following.append(bumped)
+    return following[::-1]
 
 
 def as_index(n: Size) -> Array:

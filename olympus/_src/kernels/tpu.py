@@ -131,7 +131,7 @@ class InterpretParams:
       uninitialized_memory: what memory holds before it is written: "nan", or the least integer, or
         "zero".
       random_seed: the steps along axes of the grid that `dimension_semantics` call parallel run in
-        an order that the seed draws, so that a kernel which depends on their order is found out.
+        an order that the seed draws, so that a kernel that depends on their order shows.
       grid_point_recorder: called with the place in the grid, and the core, before each step.
       num_cores_or_threads: how many cores share the first axes of the grid that
         `dimension_semantics` call parallel. Each has scratch and copies of inputs of its own; they
@@ -140,9 +140,10 @@ class InterpretParams:
         inside, and `jit(checks={"index"})` finds it.
       dma_execution_mode: "on_wait" or "eager" is checked; a copy is done where it starts.
       buffer_bounds: "logical" or "padded" is checked; it is "logical".
-      detect_races, skip_floating_point_ops: True gives a warning: nothing here does it. Waits that
-        nothing ends, and copies that nobody waits for, fail under `jit(checks={"user"})`.
-      vector_clock_size, logging_mode, allow_hbm_allocation_in_run_scoped: of JAX's simulator.
+      detect_races, skip_floating_point_ops: True gives a warning: nothing here does it. Waits
+        without a signal, and copies without a wait, fail under `jit(checks={"user"})`.
+      vector_clock_size, logging_mode, allow_hbm_allocation_in_run_scoped: for JAX's simulator;
+        no effect here.
 
     >>> from olympus.experimental import pallas as pl
     >>> from olympus.experimental.pallas import tpu as pltpu
@@ -175,9 +176,9 @@ class InterpretParams:
                 raise ValueError(f"InterpretParams: {name}={getattr(self, name)!r} given; one of "
                                  f"{', '.join(map(repr, choices))} is required.")
         for name in "num_cores_or_threads", "vector_clock_size":
-            given = getattr(self, name)
-            if given is not None and given < 1:
-                raise ValueError(f"InterpretParams: {name}={given} given; at least 1 is required.")
+            count = getattr(self, name)
+            if count is not None and count < 1:
+                raise ValueError(f"InterpretParams: {name}={count} given; at least 1 is required.")
         for name in "detect_races", "skip_floating_point_ops":
             if getattr(self, name):
                 more = (" jit(checks={'user'}) finds waits that nothing ends, and copies that "

@@ -1,6 +1,6 @@
 """The words of kernels for GPUs by Triton: options, masked loads and stores, atomic operations.
 
-Steps run in turn, so that an operation is atomic as it is.
+Steps run in turn, so every operation is atomic.
 """
 
 from __future__ import annotations
@@ -79,11 +79,11 @@ class Atomic(Protocol):
 
 
 def _atomic(name: str, op: Callable[[Array, Array], Array], what: str, shown: str) -> Atomic:
-    """The function `atomic_…` that writes `op` of a part and a value; `shown` of [0 1 2] and 1."""
+    """The function `atomic_…`, which writes `op(part, value)`; `shown`: what its example prints."""
     def atomic(x_ref_or_view: Reference, idx: object, val: ArrayLike, *,
                mask: ArrayLike | None = None) -> Array:
         part = masked.part_of(name, x_ref_or_view, idx)
-        if any(typeof(x).shape for x in part.ops):      # its elements may be of one place
+        if any(typeof(x).shape for x in part.ops):      # several elements may have one place
             return _one_by_one(op, part, val, mask)
         old = masked.load(x_ref_or_view, idx, mask=mask, other=0)
         new = op(old, uf.add(val, 0))
@@ -107,9 +107,9 @@ def _one_by_one(op: Callable[[Array, Array], Array], part: RefPart, val: ArrayLi
     Each operation sees the results of those before it at its place.
     """
     content: Array = get(part.ref)
-    places = part.view.read(arange(content.size).reshape(content.shape), *part.ops)
-    val = broadcast_to(asarray(val).astype(content.dtype), places.shape)
-    mask = broadcast_to(asarray(True if mask is None else mask), places.shape)
+    indices = part.view.read(arange(content.size).reshape(content.shape), *part.ops)
+    val = broadcast_to(asarray(val).astype(content.dtype), indices.shape)
+    mask = broadcast_to(asarray(True if mask is None else mask), indices.shape)
     flat = content.ravel()
 
     def step(flat: Array, element: tuple[Array, Array, Array]) -> tuple[Array, Array]:
@@ -117,11 +117,11 @@ def _one_by_one(op: Callable[[Array, Array], Array], part: RefPart, val: ArrayLi
         old = flat[place]
         return flat.at[place].set(where(here, op(old, x), old)), old
 
-    end, old = scan(step, flat, (places.ravel(), val.ravel(), mask.ravel()))
+    end, old = scan(step, flat, (indices.ravel(), val.ravel(), mask.ravel()))
     if op is uf.add:        # without a loop, where nobody reads the old part
-        end = flat.at[places].add(where(mask, val, 0))
+        end = flat.at[indices].add(where(mask, val, 0))
     set(part.ref, ..., end.reshape(content.shape))
-    return old.reshape(places.shape)
+    return old.reshape(indices.shape)
 
 
 atomic_add = _atomic("atomic_add", uf.add, "its sum with a value", "[1 2 3]")

@@ -95,7 +95,7 @@ class ApproxTopK(Primitive):
 
 def _by_xla(b: Builder, x: IrValue, axis: int, is_max_k: bool, params: Params) -> list[IrValue]:
     """XLA's search: approximate on a TPU, exact (`is_fallback`) on a GPU."""
-    aval, places = b.avals_in[0], b.avals_in[0].update(dtype=INT32)
+    aval, numbered = b.avals_in[0], b.avals_in[0].update(dtype=INT32)
     better, (known, unknown) = (gt, (ne, eq)) if is_max_k else (lt, (eq, ne))
 
     def comes_first(x: Array, y: Array, i: Array, j: Array) -> list[Array]:
@@ -112,7 +112,7 @@ def _by_xla(b: Builder, x: IrValue, axis: int, is_max_k: bool, params: Params) -
         "top_k": f"{params['k']} : i64",
         "reduction_input_size_override": f"{params['reduction_input_size_override']} : i64",
         **({} if b.platform == "tpu" else {"is_fallback": "true"})}
-    numbers = b.op("stablehlo.iota", [], {"iota_dimension": b.attr(f"{axis} : i64")}, places)
+    numbers = b.op("stablehlo.iota", [], {"iota_dimension": b.attr(f"{axis} : i64")}, numbered)
     return b.custom_call(
         "ApproxTopK", [x, numbers, b.scalar(worst, aval.dtype), b.scalar(-1, INT32)],
         [b.type(a) for a in b.avals_out], {
@@ -194,7 +194,7 @@ def _search(name: str, is_max_k: bool, x: ArrayLike, k: int, axis: int, recall: 
         raise NotImplementedError(
             f"{name}: aggregate_to_topk=False given for an axis of {size} and k {k}; how many "
             "elements remain depends on their numbers; leave it out, or give them as numbers.")
-    kept = k if aggregate else kept_size(size, aval.ndim, k, recall, override)
+    out_n = k if aggregate else kept_size(size, aval.ndim, k, recall, override)
     return list(approx_top_k_p.bind(
         x, k=k, reduction_dimension=axis, recall_target=recall, is_max_k=is_max_k,
-        reduction_input_size_override=int(override), aggregate_to_topk=bool(aggregate), size=kept))
+        reduction_input_size_override=int(override), aggregate_to_topk=bool(aggregate), size=out_n))

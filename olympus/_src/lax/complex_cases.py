@@ -120,8 +120,8 @@ def mend_expm1(a: Array, b: Array, p: Array, q: Array) -> Parts:
 def mend_sinh(a: Array, b: Array, p: Array, q: Array) -> Parts:
     """0 and infinite real parts stay themselves where the angle is lost."""
     lost, none = _unbounded(b), _zero(b)
-    kept = either(both(_zero(a), either(lost, none)), both(_infinite(a), lost))
-    return _where(kept, a, p), _where(none, b, q)
+    keeps_a = either(both(_zero(a), either(lost, none)), both(_infinite(a), lost))
+    return _where(keeps_a, a, p), _where(none, b, q)
 
 
 def mend_cosh(a: Array, b: Array, p: Array, q: Array) -> Parts:

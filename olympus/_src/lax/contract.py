@@ -77,12 +77,12 @@ class DotGeneral(Primitive):
 
     def inferred(self, avals: Sequence[ShapedArray], params: Params) -> ShapedArray:
         out = super().inferred(avals, params)
-        kept = params["out_sharding"]
-        if kept is None or not out.explicit:
+        unreduced = params["out_sharding"]
+        if unreduced is None or not out.explicit:
             return out
         spec = out.sharding.spec
         return out.update(sharding=out.sharding.update(
-            spec=spec.update(unreduced=spec.unreduced | kept)))
+            spec=spec.update(unreduced=spec.unreduced | unreduced)))
 
     def infer(self, lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers: DimensionNumbers,
               precision: CanonicalPrecision, preferred_element_type: DType | None,

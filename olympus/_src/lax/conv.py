@@ -167,17 +167,17 @@ class ConvGeneralDilated(Primitive):
         wanted = b.avals_out[0]
         if 0 in (*b.avals_in[0].shape, *b.avals_in[1].shape, *wanted.shape):
             return b.full(wanted, 0)
-        given = {"window_strides": window_strides, "padding": padding, "precision": precision,
-                 "lhs_dilation": lhs_dilation, "rhs_dilation": rhs_dilation,
-                 "dimension_numbers": dimension_numbers, **params}
+        options = {"window_strides": window_strides, "padding": padding, "precision": precision,
+                   "lhs_dilation": lhs_dilation, "rhs_dilation": rhs_dilation,
+                   "dimension_numbers": dimension_numbers, **params}
         if not is_static((feature_group_count, batch_group_count)):
-            return _group_by_group(b, lhs, rhs, feature_group_count, batch_group_count, given)
+            return _group_by_group(b, lhs, rhs, feature_group_count, batch_group_count, options)
         # XLA:CPU itself does it in a program's main function only; others, in the bodies of loops
         # as well, are ten to thirty times slower.
         b.module.convolutions += 1
         if b.module.outside_main and dimension_numbers != features_last(wanted.ndim):
             return b.inline(_permuted, lhs, rhs, feature_group_count=feature_group_count,
-                            batch_group_count=batch_group_count, **given)
+                            batch_group_count=batch_group_count, **options)
         lhs, rhs, made = unmixed(b, lhs, rhs)
         numbers = "x".join(f"[{', '.join(_letters(spec, names))}]" for spec, names in zip(
             dimension_numbers[:2], (("b", "f"), ("o", "i")), strict=True))

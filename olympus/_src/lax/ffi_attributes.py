@@ -26,12 +26,12 @@ class Attributes:
     __slots__ = ("values", "key", "hash")
     is_value = True     # see `core.identity`
 
-    def __init__(self, given: Mapping[str, object]) -> None:
+    def __init__(self, named: Mapping[str, object]) -> None:
         try:
-            self.values = _read_all("", given)
+            self.values = _read_all("", named)
             self.key = _key(self.values)
         except RecursionError:
-            raise ValueError(f"ffi_call: attributes {', '.join(given)} given, one of which has "
+            raise ValueError(f"ffi_call: attributes {', '.join(named)} given, one of which has "
                              "itself in it, or is nested deeper than Python recurses; a flat dict "
                              "is required.") from None
         self.hash = hash(self.key)
@@ -60,15 +60,15 @@ def _kind_of(value: object) -> str:
     return {int: "int64", float: "float64"}.get(type(value), type(value).__name__)
 
 
-def _read_all(path: str, given: Mapping[str, object]) -> dict[str, object]:
+def _read_all(path: str, named: Mapping[str, object]) -> dict[str, object]:
     """The attributes of a dictionary, in the order of their names."""
-    for name in given:
+    for name in named:
         if not isinstance(name, str) or not name:
             raise TypeError(f"ffi_call: the attribute name {name!r} given{_at(path)}; a str that "
                             "is not empty is required; name it as the handler does.")
         _check_text(path or name, name)
     return {name: _read(f"{path}.{name}" if path else name, value)
-            for name, value in sorted(given.items())}
+            for name, value in sorted(named.items())}
 
 
 def _at(path: str) -> str:
@@ -105,9 +105,9 @@ def _read(path: str, value: object) -> object:
     if isinstance(value, (np.generic, np.ndarray)) and value.dtype.name in _NUMBERS:
         if isinstance(value, np.generic):
             return int(value) if value.dtype.name == "int64" else value
-        kept = np.array(value, value.dtype.newbyteorder("="), order="C")
-        kept.flags.writeable = False
-        return kept
+        native = np.array(value, value.dtype.newbyteorder("="), order="C")
+        native.flags.writeable = False
+        return native
     raise TypeError(f"ffi_call: attribute {path}={value!r:.60} of type {type(value).__name__}"
                     f"{_dtype_of(value)} given; {_ALLOWED}; {_instead(value)}.")
 

@@ -544,13 +544,13 @@ class Scatter(Physical):
                     self.bind(instantiate(tx), indices, instantiate(tu), **params))
         # Several windows may hit one element. Which write stays is the backend's choice, so number
         # the updates, see which number stays where, and add up only those.
-        kept, touched = _winners(x, indices, updates, params)
+        wins, touched = _winners(x, indices, updates, params)
         dtype = typeof(x).dtype             # x + -0.0 is x, even for x = -0.0
         hole = literal(complex(-0.0, -0.0) if dtypes.is_complex(dtype) else -0.0, dtype)
 
         def chosen(base: ArrayLike, new: ArrayLike) -> Array:
             return scatter_add_p.bind(where(touched, hole, base), indices,
-                                      where(kept, new, hole), **add_params(base, params))
+                                      where(wins, new, hole), **add_params(base, params))
 
         return chosen(x, updates), chosen(instantiate(tx), instantiate(tu))
 
@@ -564,8 +564,8 @@ class Scatter(Physical):
         if type(updates) is Linear:
             u_ct = read_back(ct, indices, updates.aval, params)
             if not unique_indices:
-                kept, _ = _winners(ct, indices, u_ct, params)
-                u_ct = where(kept, u_ct, literal(0, updates.aval.dtype))
+                wins, _ = _winners(ct, indices, u_ct, params)
+                u_ct = where(wins, u_ct, literal(0, updates.aval.dtype))
         return [x_ct, None, u_ct]
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
@@ -772,8 +772,8 @@ def _winners(x: ArrayLike, indices: ArrayLike, updates: ArrayLike, params: Param
     numbers = add(reshape(iota(_U32, prod(shape)), shape), literal(1, _U32))
     params = {**params, "update_olympuspr": None}
     written = scatter_p.bind(zeros_of(make_aval(typeof(x).shape, _U32)), indices, numbers, **params)
-    kept = eq(numbers, read_back(written, indices, typeof(updates), params))
-    return kept, ne(written, literal(0, _U32))
+    wins = eq(numbers, read_back(written, indices, typeof(updates), params))
+    return wins, ne(written, literal(0, _U32))
 
 
 def read_back(x: ArrayLike, indices: ArrayLike, updates: ShapedArray, params: Params) -> Array:

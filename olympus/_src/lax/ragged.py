@@ -276,14 +276,14 @@ def _cotangent_of_rows(ct: Array, lhs: Transposed, rhs: Transposed, sizes: Array
     # Contracted axes as they are paired, so that group sizes find those before the ragged one.
     known = transpose(known, (*batch, *contracting, *free))
     first = len(batch)
-    places = tuple(range(first + len(contracting), typeof(known).ndim))
+    row_axes = tuple(range(first + len(contracting), typeof(known).ndim))
     paired = tuple(range(first))
     # The free axes of `given` in ct, behind the groups, the batch axes, and the free axes of lhs.
     behind = 1 + first + (len(roles.free[0]) if other else 0)
     summed = tuple(range(behind, behind + len(free)))
     ragged = first + roles.contracting[0].index(roles.ragged)
     out = ragged_dot_p.bind(known, ct, sizes, ragged_dot_dimension_numbers=_ragged_numbers(
-        (places, summed), (paired, tuple([1 + i for i in paired])), ragged, 0), **params)
+        (row_axes, summed), (paired, tuple([1 + i for i in paired])), ragged, 0), **params)
     return _put_back(out, (*roles.batch[wanted], *roles.contracting[wanted], *roles.free[wanted]))
 
 
@@ -359,8 +359,8 @@ def _in_group(bounds: tuple[Array, Array], shape: Dims, ragged: int, outer: Dims
     order = sorted(range(len(axes)), key=axes.__getitem__)
     starts, ends = [broadcast_in_dim(transpose(v, order), shape, tuple(sorted(axes)))
                     for v in bounds]
-    places = broadcasted_iota(typeof(starts).dtype, shape, ragged)
-    return bitwise_and(le(starts, places), lt(places, ends))
+    row = broadcasted_iota(typeof(starts).dtype, shape, ragged)
+    return bitwise_and(le(starts, row), lt(row, ends))
 
 
 def only(mask: Array, x: Array) -> Array:
@@ -531,9 +531,9 @@ def _from_offset(sizes: ArrayLike, offset: Array, count: DimSize) -> Array:
     last = aval.ndim - 1
     starts, _ = group_bounds(sizes, 0)
     at = (*[literal(0, typeof(offset).dtype)] * last, offset)
-    given, first = [dynamic_slice(v, at, (*aval.shape[:-1], n))
-                    for v, n in ((sizes, count), (starts, 1))]
-    return concatenate([first, given], last)
+    own, first = [dynamic_slice(v, at, (*aval.shape[:-1], n))
+                  for v, n in ((sizes, count), (starts, 1))]
+    return concatenate([first, own], last)
 
 
 def ragged_dot(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike,

@@ -353,10 +353,10 @@ class ArgExtremum(Primitive):
         aval, out = b.avals_in[0], b.avals_out[0]
         value, index = make_aval((), aval.dtype), make_aval((), index_dtype)
         body = stage(self._pick, [value, index, value, index])
-        places = b.op("stablehlo.iota", [], {"iota_dimension": b.attr(f"{axes[0]} : i64")},
-                      aval.update(dtype=index_dtype))
+        numbers = b.op("stablehlo.iota", [], {"iota_dimension": b.attr(f"{axes[0]} : i64")},
+                       aval.update(dtype=index_dtype))
         start = b.scalar(self.identity(aval.dtype), aval.dtype)
-        op = b.ops("stablehlo.reduce", [x, places, start, b.scalar(0, index_dtype)],
+        op = b.ops("stablehlo.reduce", [x, numbers, start, b.scalar(0, index_dtype)],
                    {"dimensions": b.i64s(axes)},
                    [b.type(out.update(dtype=aval.dtype)), b.type(out)], regions=1)
         b.region(op, 0, [b.type(value), b.type(index)] * 2, lambda *args: b.call_inline(body, args))

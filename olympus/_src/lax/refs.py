@@ -127,11 +127,11 @@ class Viewed(View):
         return self.views, self.counts
 
     def _parts(self, ops: Sequence[Reference]) -> list[tuple[View, Sequence[Reference]]]:
-        found, start = [], 0
+        parts, start = [], 0
         for view, count in zip(self.views, self.counts, strict=True):
-            found.append((view, ops[start:start + count]))
+            parts.append((view, ops[start:start + count]))
             start += count
-        return found
+        return parts
 
     def aval(self, inner: ShapedArray, *ops: ShapedArray) -> ShapedArray:
         for view, its in self._parts(ops):
@@ -468,10 +468,10 @@ class Get(OnRef):
     def on_cell(self, ref: Ref, *ops: ArrayLike, view: View) -> Array:
         with ref._held():
             content = ref._value
-            found = applied(_read, view, content, *ops)
-            if found is content:
+            part = applied(_read, view, content, *ops)
+            if part is content:
                 ref._lent = True
-        return found
+        return part
 
     def jvp(self, primals: Sequence[Reference], tangents: Sequence[Tangent], *, view: View
             ) -> tuple[Array, Tangent]:
@@ -606,9 +606,9 @@ class Freeze(_Ends):
         return self.check(ref)
 
     def on_cell(self, ref: Ref) -> Array:
-        found = ref._content()
+        content = ref._content()
         ref._end(self.name)
-        return found
+        return content
 
     def jvp(self, primals: Sequence[Reference], tangents: Sequence[Tangent]
             ) -> tuple[Array, Tangent]:
@@ -655,9 +655,9 @@ ENDED: weakref.WeakKeyDictionary[Var, Any] = weakref.WeakKeyDictionary()
 
 def check_there(ref: Reference) -> None:
     """ValueError for a recorded reference that was ended."""
-    found = ENDED.get(ref._bound) if isinstance(ref, JitTracer) else None
-    if found is not None:
-        raise after_end(ref.aval, None, *found)
+    end = ENDED.get(ref._bound) if isinstance(ref, JitTracer) else None
+    if end is not None:
+        raise after_end(ref.aval, None, *end)
 
 
 def on_references(prim: Higher, args: Sequence[Reference], params: Params) -> Reference:
@@ -688,8 +688,8 @@ def on_references(prim: Higher, args: Sequence[Reference], params: Params) -> Re
                 type(ref) is Ref and ref._trace is trace) else ref)
     ins = [cells[identity_of(x)] if i in kinds else x for i, x in enumerate(args)]
     outs = prim.discharged(ins, params)
-    for i, found in kinds.items():
-        if found != {"read"}:
+    for i, uses in kinds.items():
+        if uses != {"read"}:
             ref, new = args[i], ins[i]._value
             if at_hand(ref):
                 check_value("ref[...] = x", ref, new, partial(
@@ -703,8 +703,8 @@ def _line_of_write(prim: Reference, params: Params, place: int, count: int) -> S
     for _, body, its in prim.applied(params, range(count)):
         inputs = {v for v, i in zip(body.olympuspr.invars, its, strict=True) if i == place}
         for eqn in body.eqns:
-            found = eqn.primitive.effects(tuple([v.aval for v in eqn.invars]), eqn.params)
-            for e in input_effects(found):
+            effects = eqn.primitive.effects(tuple([v.aval for v in eqn.invars]), eqn.params)
+            for e in input_effects(effects):
                 if e.kind != "read" and eqn.invars[e.index] in inputs:
                     return _line_of_write(eqn.primitive, eqn.params, e.index, len(
                         eqn.invars)) if eqn.primitive.programs != () else eqn.source

@@ -73,17 +73,17 @@ def _products_of_others(x: ArrayLike, indices: ArrayLike, updates: ArrayLike, pa
     if n < 2:
         return broadcast_in_dim(one, updates_aval.shape, ())
     numbered = add(reshape(iota(UINT32, prod(aval.shape)), aval.shape), literal(1, UINT32))
-    places = read_back(numbered, indices, updates_aval, params)     # 0: dropped
+    targets = read_back(numbered, indices, updates_aval, params)     # 0: dropped
     number = iota(UINT32, n)
-    places, order = _sorted(reshape(places, (n,)), number)
+    targets, order = _sorted(reshape(targets, (n,)), number)
     factors = take_along(reshape(updates, (n,)), order, 0)
     differs = convert_element_type(
-        ne(slice_in_dim(places, 1, n), slice_in_dim(places, 0, n - 1)), UINT32)
+        ne(slice_in_dim(targets, 1, n), slice_in_dim(targets, 0, n - 1)), UINT32)
     end = broadcast_in_dim(literal(1, UINT32), (1,), ())
     before = _segment_products(factors, concatenate([end, differs], 0))
     after = rev(_segment_products(rev(factors, (0,)), rev(concatenate([differs, end], 0), (0,))),
                 (0,))
-    products = where(eq(places, literal(0, UINT32)), one, mul(before, after))
+    products = where(eq(targets, literal(0, UINT32)), one, mul(before, after))
     _, back = _sorted(order, number)
     return reshape(take_along(products, back, 0), updates_aval.shape)
 

@@ -333,12 +333,12 @@ def reshard(xs: T, out_shardings: PyTree) -> T:
     return tree.unflatten([_resharded(x, s) for x, s in zip(leaves, entries, strict=True)])
 
 
-def _resharded(x: Array, given: ShardingLike) -> Array:
-    sharding, aval = given, typeof(x)
-    if isinstance(given, PartitionSpec):
-        sharding = over_mesh_around("reshard", given)
+def _resharded(x: Array, place: ShardingLike) -> Array:
+    sharding, aval = place, typeof(x)
+    if isinstance(place, PartitionSpec):
+        sharding = over_mesh_around("reshard", place)
     if type(sharding) is not NamedSharding:
-        raise TypeError(f"reshard: {given!r} of type {type(given).__name__} given; a NamedSharding "
+        raise TypeError(f"reshard: {place!r} of type {type(place).__name__} given; a NamedSharding "
                         "or a PartitionSpec is required.")
     other = _mesh_axes(sharding.spec) - set(sharding.mesh.explicit_axes)
     if other or PartitionSpec.UNCONSTRAINED in sharding.spec.partitions:
@@ -602,13 +602,13 @@ def _check_shape(what: str, x: ArrayLike, sharding: Any, padded: bool) -> None:
                          f"{error}") from None
 
 
-def _within_manual(what: str, given: object) -> NamedSharding:
+def _within_manual(what: str, wanted: object) -> NamedSharding:
     """A demand on a device's part, over the ambient mesh: along axes that are not manual."""
     mesh = get_abstract_mesh()
-    spec = given.spec if type(given) is NamedSharding else given
+    spec = wanted.spec if type(wanted) is NamedSharding else wanted
     if not isinstance(spec, PartitionSpec) or (
-            type(given) is NamedSharding and given.mesh.shape_tuple != mesh.shape_tuple):
-        raise ValueError(f"{what}: {given} given within shard_map over {mesh}; a PartitionSpec of "
+            type(wanted) is NamedSharding and wanted.mesh.shape_tuple != mesh.shape_tuple):
+        raise ValueError(f"{what}: {wanted} given within shard_map over {mesh}; a PartitionSpec of "
                          "that mesh is required.")
     if manual := _mesh_axes(spec) & set(mesh.manual_axes):
         raise ValueError(f"{what}: {spec} given, which contains a manual axes "

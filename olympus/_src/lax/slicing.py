@@ -511,7 +511,7 @@ class DynamicSlice(Physical):
     def emit(self, b: Builder, x: IrValue, *starts: IrValue, slice_sizes: Dims) -> IrValue:
         # XLA (jaxlib 0.10.2) adds up the starts of a slice and of one that it reads before it moves
         # them inside.
-        inside = [_moved_inside(b, start, given, n, size) for start, given, n, size in zip(
+        inside = [_moved_inside(b, start, aval, n, size) for start, aval, n, size in zip(
             starts, b.eqn.invars[1:], b.avals_in[0].shape, slice_sizes, strict=False)]
         return b.op("stablehlo.dynamic_slice", [x, *_padded_starts(b, inside, len(slice_sizes), 1)],
                     {"slice_sizes": b.i64s(slice_sizes)})

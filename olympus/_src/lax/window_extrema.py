@@ -78,12 +78,12 @@ def _emit_extrema(b: Builder, x: IrValue, aval: ShapedArray, index: DType, param
     body = stage(pick, scalars * 2)
     flat = b.op("stablehlo.iota", [], {"iota_dimension": b.attr("0 : i64")},
                 make_aval((prod(aval.shape),), index))
-    places = aval.update(dtype=index)
+    numbered = aval.update(dtype=index)
     none = b.scalar(int(dtypes.iinfo(index).max), index)
     return emit_windows(
-        b, [x, b.op("stablehlo.reshape", [flat], None, places), *[v for v, _ in more]],
+        b, [x, b.op("stablehlo.reshape", [flat], None, numbered), *[v for v, _ in more]],
         [b.scalar(identity(aval.dtype), aval.dtype), none, *[b.scalar(0, a.dtype) for a in others]],
-        [aval, places, *others], lambda *args: b.call_inline(body, args), **params)
+        [aval, numbered, *others], lambda *args: b.call_inline(body, args), **params)
 
 
 def _place_dtype(x: ShapedArray) -> DType:
@@ -167,22 +167,22 @@ def _untyped(b: Builder, fun: Callable[..., ArrayLike], xs: Sequence[IrValue], p
 
 
 def _read_places(tangents: Array, operand: Array, **params: Hashable) -> ArrayLike:
-    places = window_place_p.bind(operand, **params)
+    chosen = window_place_p.bind(operand, **params)
     aval = typeof(tangents)
     if not prod(aval.shape):
-        return zeros_of(make_aval(typeof(places).shape, aval.dtype))
+        return zeros_of(make_aval(typeof(chosen).shape, aval.dtype))
     flat = reshape(tangents, (prod(aval.shape),))
-    return gather(flat, expand_dims(places, (-1,)), GatherDimensionNumbers((), (0,), (0,)), (1,),
+    return gather(flat, expand_dims(chosen, (-1,)), GatherDimensionNumbers((), (0,), (0,)), (1,),
                   mode="fill", fill_value=0)
 
 
 def _add_at_places(source: Array, operand: Array, **params: Hashable) -> Array:
-    places = window_place_p.bind(operand, **params)
+    chosen = window_place_p.bind(operand, **params)
     aval = typeof(operand)
     zeros = zeros_of(make_aval((prod(aval.shape),), typeof(source).dtype))
     if not prod(aval.shape):
         return reshape(zeros, aval.shape)
-    flat = scatter_add(zeros, expand_dims(places, (-1,)), source,
+    flat = scatter_add(zeros, expand_dims(chosen, (-1,)), source,
                        ScatterDimensionNumbers((), (0,), (0,)), mode="drop")
     return reshape(flat, aval.shape)
 
@@ -194,8 +194,8 @@ def _add_at_places(source: Array, operand: Array, **params: Hashable) -> Array:
 # each device would get the whole array, though windows seldom cross its parts.
 
 def _is_partitioned(b: Builder) -> bool:
-    places = b.module.places
-    return not places.apart and max(len(places.devices), places.parts) > 1
+    devices = b.module.places
+    return not devices.apart and max(len(devices.devices), devices.parts) > 1
 
 
 def _read_in_windows(b: Builder, tangents: IrValue, operand: IrValue, params: Params) -> IrValue:

@@ -57,8 +57,8 @@ def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int],
         raise ValueError(f"padtype_to_pads: padding {padding!r} given; 'VALID', 'SAME', "
                          "'SAME_LOWER' or pairs of ints are required.")
     in_shape, window_shape, window_strides = [
-        canonical_shape(given, "padtype_to_pads")
-        for given in (in_shape, window_shape, window_strides)]
+        canonical_shape(sizes, "padtype_to_pads")
+        for sizes in (in_shape, window_shape, window_strides)]
     if any(s < 1 for s in window_strides):
         raise ValueError(f"padtype_to_pads: window_strides {window_strides} given; positive ints "
                          "are required.")

@@ -231,8 +231,8 @@ class _Mapped:
             "pmap", self.fun, tuple([args[i] for i in dynamic]), kwargs, axes, size, dynamic)
 
         def rebuilt(xs: Sequence[object]) -> tuple[list[PyTree], dict[str, PyTree]]:
-            full, (given, named) = list(args), in_tree.unflatten(xs)
-            for i, x in zip(dynamic, given, strict=True):
+            full, (mapped, named) = list(args), in_tree.unflatten(xs)
+            for i, x in zip(dynamic, mapped, strict=True):
                 full[i] = x
             return full, named
 

@@ -291,7 +291,7 @@ class _Judge:
         if not bodies:
             return self._operation(eqn)
         if prim.branches:       # any of them may run
-            return max(bodies, key=lambda found: found.unfused_flops)
+            return max(bodies, key=lambda result: result.unfused_flops)
         times = prim.times(params)
         # How often a `while` runs is not known: its bodies count once.
         return sum(bodies, RooflineResult()) * (1 if times is None else times)

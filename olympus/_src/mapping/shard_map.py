@@ -250,9 +250,9 @@ class _Application:
         arrays, avals, _ = flatten(self.what, [x for x, g in zip(leaves, has_spec) if g])
         if self.in_specs is Infer:
             specs = [self._inferred(a) for a in avals]
-        places = [i for i, g in enumerate(has_spec) if g]
+        mapped = [i for i, g in enumerate(has_spec) if g]
         ins = tuple([s for s in specs if s is not None])
-        for i, spec, aval in zip(places, ins, avals, strict=True):
+        for i, spec, aval in zip(mapped, ins, avals, strict=True):
             self._check_argument(i, spec, aval)
         check_aliases(self.what, self.fun, (), leaves, tree)
         whole = any(a.mutable or a.is_high for a in avals) or any(

@@ -239,18 +239,18 @@ def _canonical(axis: int, aval: Any, names: _Names, index: int) -> int:
                      f"{name_of(names.fun)}; give another axis, or None to share it.")
 
 
-def _mapped_size(avals: Sequence[Any], dims: Sequence[int | None], given: int | None,
+def _mapped_size(avals: Sequence[Any], dims: Sequence[int | None], asked: int | None,
                  names: _Names) -> int:
     """The one size of all mapped axes."""
     sizes = {aval.shape[d] for aval, d in zip(avals, dims)
              if d is not None and aval.has_axes and not isinstance(d, MappingSpec)}
     # axis_size is one size more, so that an argument that contradicts it is an error.
-    if given is not None:
-        sizes.add(given)
+    if asked is not None:
+        sizes.add(asked)
     if len(sizes) == 1:
         return sizes.pop()
     if sizes:
-        raise _sizes_error(avals, dims, given, names)
+        raise _sizes_error(avals, dims, asked, names)
     if not avals:
         raise ValueError(f"{names.what} wrapped function must be passed at least one argument "
                          "containing an array or axis_size must be specified, got empty "
@@ -264,17 +264,17 @@ def _mapped_size(avals: Sequence[Any], dims: Sequence[int | None], given: int | 
                      "for one, or call the function itself.")
 
 
-def _sizes_error(avals: Sequence[Any], dims: Sequence[int | None], given: int | None,
+def _sizes_error(avals: Sequence[Any], dims: Sequence[int | None], asked: int | None,
                  names: _Names) -> ValueError:
     """The error for sizes that differ: a line for each size, the most frequent first."""
-    places: dict[int, list[str]] = {}
+    by_size: dict[int, list[str]] = {}
     for i, (aval, d) in enumerate(zip(avals, dims, strict=True)):
         if d is not None and aval.has_axes:
-            places.setdefault(aval.shape[d], []).append(
+            by_size.setdefault(aval.shape[d], []).append(
                 f"axis {d} of {names.where(i)} of type {aval}")
     # The most frequent size is most likely the one that was meant: it comes first.
-    ranked = sorted(places.items(), key=lambda item: -len(item[1]))
-    lines = [] if given is None else [f"  * the `axis_size` argument was {given}"]
+    ranked = sorted(by_size.items(), key=lambda item: -len(item[1]))
+    lines = [] if asked is None else [f"  * the `axis_size` argument was {asked}"]
     for k, (size, axes) in enumerate(ranked[:8]):
         if len(axes) == 1:
             lines.append(f"  * one axis had size {size}: {axes[0]}")
@@ -287,25 +287,25 @@ def _sizes_error(avals: Sequence[Any], dims: Sequence[int | None], given: int | 
                       "in in_axes for arguments that are not mapped.")
 
 
-def _cut_along(mapped: Sequence[tuple[ShapedArray, int]], given: object) -> object | None:
+def _cut_along(mapped: Sequence[tuple[ShapedArray, int]], asked: object) -> object | None:
     """The mesh axes over which the mapped axis is sharded: the types', or the given ones."""
     # Along explicit axes types say how the mapped axis is cut, and spmd_axis_name may but agree:
     # the axis has one sharding, which all batched results get.
     shardings = {a.sharding.spec[d] for a, d in mapped if a.tagged and a.explicit} - {None}
-    told = given
-    if shardings and given is not None:     # as far as types would name it
+    told = asked
+    if shardings and asked is not None:     # as far as types would name it
         mesh = next(a.sharding.mesh for a, _ in mapped if a.tagged and a.explicit)
-        told = entry_of([n for n in axes_of(given) if n not in mesh.explicit_axes
+        told = entry_of([n for n in axes_of(asked) if n not in mesh.explicit_axes
                          or n in told_axes(mesh)])
     if len(shardings | ({told} - {None})) > 1:
         avals, dims = zip(*mapped, strict=True)
         why = ("Mapped away dimension of inputs passed to vmap should be sharded the same"
                if len(shardings) > 1 else
                "Only one of spmd_axis_name or arrays sharded on `Explicit` mesh axis type is "
-               f"allowed, and spmd_axis_name={given!r}")
+               f"allowed, and spmd_axis_name={asked!r}")
         raise ValueError(f"vmap: arguments {', '.join(map(str, avals))} given, mapped along axes "
                          f"{list(dims)}. {why}; use olympus.reshard.")
-    return shardings.pop() if shardings else given
+    return shardings.pop() if shardings else asked
 
 
 def _place_axis(x: Array, src: int | None, dst: int | None, axis: Axis, sum_match: bool,

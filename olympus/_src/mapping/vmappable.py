@@ -86,8 +86,8 @@ class OnArrays:
         @wraps(fun)
         def function(*args: PyTree, **kwargs: PyTree) -> list[Array]:
             if taken:
-                given = iter(args)
-                args, kwargs = tree.unflatten([_element(lambda *_: next(given), x, spec)
+                rest = iter(args)
+                args, kwargs = tree.unflatten([_element(lambda *_: next(rest), x, spec)
                                                for x, spec in zip(leaves, dims, strict=True)])
             outs, self.out_tree = tree_flatten(fun(*args, **kwargs), is_vmappable)
             self.outs = list(zip(outs, flatten_axes("vmap out_axes", self.out_tree, out_axes),

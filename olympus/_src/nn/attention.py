@@ -131,12 +131,12 @@ def _check_broadcasts(name: str, x: Array, shape: tuple[object, ...], kinds: str
         _fail(name, x, f"{required}, of a shape that broadcasts to {shape},")
 
 
-def _window_sizes(given: object) -> tuple[int, int] | None:
-    if given is None:
+def _window_sizes(window: object) -> tuple[int, int] | None:
+    if window is None:
         return None
-    sizes = entries(given) if not isinstance(given, int) else (given, given)
+    sizes = entries(window) if not isinstance(window, int) else (window, window)
     if len(sizes) != 2:
-        raise ValueError(f"dot_product_attention: local_window_size {given!r} given; an int or a "
+        raise ValueError(f"dot_product_attention: local_window_size {window!r} given; an int or a "
                          "pair (before, after) is required.")
     before, after = [static_int(n, "dot_product_attention", "local_window_size") for n in sizes]
     return before, after

@@ -189,6 +189,6 @@ def resize(image: ArrayLike, shape: Shape, method: str | ResizeMethod, antialias
     for d in dims:
         n, m = image.shape[d], shape[d]
         count = np.arange(m) if is_static((n, m)) else iota("int32", m)
-        places = (2 * count + 1) * n // (2 * m)      # exact: no rounding of positions
-        image = take(image, places.astype(np.int32), axis=d, mode="clip", indices_are_sorted=True)
+        nearest = (2 * count + 1) * n // (2 * m)      # exact: no rounding of positions
+        image = take(image, nearest.astype(np.int32), axis=d, mode="clip", indices_are_sorted=True)
     return to_array(image)

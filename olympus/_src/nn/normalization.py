@@ -65,9 +65,9 @@ def _one_hot(x: Array, *, num_classes: int, dtype: Any, axis: int) -> Array:
     x = to_array(x)
     shape = (*x.shape[:axis], num_classes, *x.shape[axis:])
     other_axes = [i for i in range(len(shape)) if i != axis]
-    places = broadcasted_iota(x.dtype if x.dtype != bool else dtypes.default_int(), shape, axis)
-    x = x if x.dtype != bool else astype(x, places.dtype)
-    return astype(broadcast_in_dim(x, shape, other_axes) == places, dtype)
+    classes = broadcasted_iota(x.dtype if x.dtype != bool else dtypes.default_int(), shape, axis)
+    x = x if x.dtype != bool else astype(x, classes.dtype)
+    return astype(broadcast_in_dim(x, shape, other_axes) == classes, dtype)
 
 
 def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, axis: int = -1,

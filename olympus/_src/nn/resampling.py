@@ -204,7 +204,7 @@ def _by_band(b: Builder, x: IrValue, *, axis: int, size: int, out_size: int, met
     before, n, behind = prod(aval.shape[:axis]), aval.shape[axis], prod(aval.shape[axis + 1:])
     count, m = (band.back_count if adjoint else band.count), out.shape[axis]
     first = np.asarray(band.back_first if adjoint else band.first)
-    weights, places = make_aval((count, m), dtypes.to_real_dtype(aval.dtype)), make_aval(
+    weights, first_type = make_aval((count, m), dtypes.to_real_dtype(aval.dtype)), make_aval(
         (m,), INT32)
     starts = b.constant(band.first, make_aval((out_size,), INT32))
     (w,) = b.traced(functools.partial(_weights_of_band, band, size, method, antialias,
@@ -220,8 +220,8 @@ def _by_band(b: Builder, x: IrValue, *, axis: int, size: int, out_size: int, met
         flat = make_aval((1, n, before * behind), aval.dtype)
         (x,) = b.traced(lambda x: reshape(transpose(x, (1, 0, 2)), flat.shape), [x], [cube])
         x, cube = b.hold(x, flat), flat
-    (y,) = b.traced(functools.partial(_summed, count), [x, w, b.constant(first, places)], [
-        cube, weights, places])
+    (y,) = b.traced(functools.partial(_summed, count), [x, w, b.constant(first, first_type)], [
+        cube, weights, first_type])
     bands = make_aval((cube.shape[0], m, cube.shape[2]), aval.dtype)
     # Otherwise XLA computes the sums again in each reader, in its order.
     y, turned = b.hold(y, bands), (m, before, behind)

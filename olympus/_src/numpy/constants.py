@@ -166,9 +166,9 @@ def iterable(y: object) -> bool:
     >>> onp.iterable(onp.arange(3)), onp.iterable(3)
     (True, False)
     """
-    given: Any = y
+    candidate: Any = y
     try:
-        iter(given)
+        iter(candidate)
     except TypeError:
         return False
     return True

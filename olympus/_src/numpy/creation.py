@@ -230,12 +230,12 @@ def _cast(value: np.ndarray, original: object, dtype: DType) -> np.ndarray:
     return dtypes.converted(value, dtype)
 
 
-def _drops_imaginary(name: str, given: object, value: object, dtype: DTypeLike) -> bool:
+def _drops_imaginary(name: str, value_in: object, value: object, dtype: DTypeLike) -> bool:
     """Whether complex values become real ones: arrays with a warning; Python's numbers may not."""
     aval = typeof(value)
     if not dtypes.is_complex(aval.dtype) or dtypes.is_complex(dtype) or dtype == BOOL:
         return False
-    if not hasattr(given, "dtype"):
+    if not hasattr(value_in, "dtype"):
         raise TypeError(f"{name}: complex numbers given for dtype {dtype}; real ones are required; "
                         "take their real part, or ask for a complex dtype.")
     warn_complex(name, aval, dtype)
@@ -252,8 +252,8 @@ def _from_array(x: Array, dtype: DType | None, copy: bool | None) -> Array:
     return x
 
 
-def _needs_copy(given: object, dtype: DTypeLike) -> ValueError:
-    return ValueError(f"array: dtype {given} as {dtype} and copy=False given; a conversion copies; "
+def _needs_copy(own: object, dtype: DTypeLike) -> ValueError:
+    return ValueError(f"array: dtype {own} as {dtype} and copy=False given; a conversion copies; "
                       "leave copy unset.")
 
 

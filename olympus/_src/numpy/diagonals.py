@@ -77,11 +77,11 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
     return placed("eye", band("eye", (n, m), k, dtype, eq), device, None)
 
 
-def _one_dim(given: int) -> int:
+def _one_dim(size: int) -> int:
     """A number of rows or columns, as an int or the one entry of a shape."""
-    shape = canonical_shape(given, "eye")
+    shape = canonical_shape(size, "eye")
     if len(shape) != 1:
-        raise TypeError(f"eye: N or M {given} given; an int is required.")
+        raise TypeError(f"eye: N or M {size} given; an int is required.")
     return shape[0]
 
 
@@ -385,9 +385,9 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     if columns < 0 or exceeds(columns, 2**31 - 1):
         raise ValueError(f"vander: N {columns} given; a number in [0, 2**31) is required.")
     if not is_static((columns,)):
-        places = lax_creation.iota(x.dtype if dtypes.is_integer(x.dtype) else np.int32, columns)
+        exponents = lax_creation.iota(x.dtype if dtypes.is_integer(x.dtype) else np.int32, columns)
         return power(lax_shape.expand_dims(x, (1,)),
-                     places if increasing else lax_shape.rev(places, (0,)))
+                     exponents if increasing else lax_shape.rev(exponents, (0,)))
     powers = range(columns) if increasing else range(columns - 1, -1, -1)
     if not columns:
         return full((x.shape[0], 0), 0, x.dtype)

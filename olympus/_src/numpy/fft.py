@@ -63,13 +63,13 @@ def _transform(name: str, kind: FftType, a: ArrayLike, s: Sequence[int] | None,
     return _run(x, kind=kind, sizes=sizes, axes=axes, norm=norm or "backward")
 
 
-def _several(name: str, what: str, given: object) -> Dims | None:
+def _several(name: str, what: str, option: object) -> Dims | None:
     """Sizes or axes as a tuple, or None."""
-    if given is None:
+    if option is None:
         return None
-    numbers = entries(given)
-    if len(numbers) == 1 and numbers[0] is given:
-        raise TypeError(f"{name}: {what} {given!r} given; a sequence of ints is required.")
+    numbers = entries(option)
+    if len(numbers) == 1 and numbers[0] is option:
+        raise TypeError(f"{name}: {what} {option!r} given; a sequence of ints is required.")
     return numbers
 
 
@@ -138,12 +138,12 @@ def _resized(x: Array, axis: int, size: int) -> Array:
     """`x` cut to `size` elements along an axis, or filled up with zeros."""
     aval = typeof(x)
     have = aval.shape[axis]
-    kept = minimum(size, have)
-    if not definitely_equal(kept, have):
-        x = slice_in_dim(x, 0, kept, 1, axis)
-    if definitely_equal(kept, size):
+    least = minimum(size, have)
+    if not definitely_equal(least, have):
+        x = slice_in_dim(x, 0, least, 1, axis)
+    if definitely_equal(least, size):
         return x
-    low_high = [(0, size - kept if i == axis else 0, 0) for i in range(aval.ndim)]
+    low_high = [(0, size - least if i == axis else 0, 0) for i in range(aval.ndim)]
     return pad(x, literal(0, aval.dtype), low_high)
 
 

@@ -93,9 +93,9 @@ def _equal_bins(x: Array, limits: tuple[Array, Array] | None, count: int) -> Arr
     # A multiple of the step: integers at integer distances are met exactly. XLA would multiply by
     # the rounded reciprocal of a divisor that it knows.
     step = div(sub(high, low), optimization_barrier(full((), count, dtype)))
-    places = convert(iota(dtypes.default_int(), count + 1), dtype)
-    edges = add(mul(places, broadcast_to(step, places.shape)), broadcast_to(low, places.shape))
-    last = eq(places, literal(count, dtype))
+    numbers = convert(iota(dtypes.default_int(), count + 1), dtype)
+    edges = add(mul(numbers, broadcast_to(step, numbers.shape)), broadcast_to(low, numbers.shape))
+    last = eq(numbers, literal(count, dtype))
     return choose(last, broadcast_to(high, edges.shape), edges)
 
 

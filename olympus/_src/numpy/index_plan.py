@@ -102,9 +102,9 @@ def _split_slice(x: Slice) -> tuple[tuple[ArrayLike, ...], Static]:
 
 
 def _of_parts(aux: Static, leaves: Iterable[ArrayLike]) -> Slice:
-    given: Any = iter(leaves)
+    rest: Any = iter(leaves)
     out = object.__new__(Slice)
-    out.start, out.size, out.stride = [v if known else next(given) for known, v in aux]
+    out.start, out.size, out.stride = [v if known else next(rest) for known, v in aux]
     return out
 
 
@@ -241,13 +241,13 @@ class Plan:
 
     def _general(self, shape: Shape, axes: list, items: list, tokens: tuple) -> None:
         adv_shape = _common_shape([t[1] for t in tokens if t[0] in "AB"])
-        batch, packed, out, offset, places = [], [], [], [], {}
+        batch, packed, out, offset, first_dim = [], [], [], [], {}
         for item in items:
             if item == "new":
                 out.append(1)
                 continue
             if item == "adv":
-                places["adv"] = len(batch)
+                first_dim["adv"] = len(batch)
                 sizes = adv_shape
                 batch += adv_shape
             else:
@@ -255,7 +255,7 @@ class Plan:
                 size = shape[item] if token[0] == "F" else token[1]
                 sizes = (size,)
                 if token[0] in "SW" and token[2] != 1:
-                    places[item] = len(batch)
+                    first_dim[item] = len(batch)
                     batch.append(size)
                 else:
                     offset.append(len(packed))
@@ -269,14 +269,14 @@ class Plan:
                 continue
             dims, steps, size = (), None, 1
             if kind == "A":
-                last = places.get("adv", 0) + len(adv_shape)
+                last = first_dim.get("adv", 0) + len(adv_shape)
                 dims = tuple(range(last - len(token[1]), last))
-            elif kind in "SW" and axis in places:
-                dims = (places[axis],)
+            elif kind in "SW" and axis in first_dim:
+                dims = (first_dim[axis],)
                 steps = (token[1], token[2])
             elif kind in "SW":
                 size = token[1]
-            if kind not in "SW" or axis in places:
+            if kind not in "SW" or axis in first_dim:
                 collapsed.append(axis)
             slice_sizes.append(size)
             components.append(Component(operand, shape[axis], dims, steps, kind in "WA"))

@@ -512,14 +512,14 @@ def _concrete_indices(name: str, obj: object, n: int) -> np.ndarray:
         obj = method()
     if isinstance(obj, Tracer):
         obj = concrete(name, obj, "obj", "compute it with NumPy")
-    places = np.asarray(obj)
-    if places.size == 0:
-        places = places.astype(int)
-    if places.dtype == bool:
-        return np.flatnonzero(places)
-    if places.dtype.kind not in "iu":
-        raise TypeError(f"{name}: obj of dtype {places.dtype} given; integers or a mask required.")
-    return places
+    indices = np.asarray(obj)
+    if indices.size == 0:
+        indices = indices.astype(int)
+    if indices.dtype == bool:
+        return np.flatnonzero(indices)
+    if indices.dtype.kind not in "iu":
+        raise TypeError(f"{name}: obj of dtype {indices.dtype} given; integers or a mask required.")
+    return indices
 
 
 @named
@@ -548,21 +548,21 @@ def delete(arr: ArrayLike, obj: ArrayLike | slice, axis: int | None = None, *,
     if isinstance(obj, Tracer) and obj._known_value() is None and (
             assume_unique_indices or not obj.shape):
         return _delete_traced(arr, ravel(obj), axis=axis)
-    places = _concrete_indices("delete", obj, n)
-    if not is_static((n,)) and ((places >= 0).all() or (places < 0).all()):
-        return _delete_traced(arr, np.unique(places), axis=axis)
-    if places.size and (less(places.min(), -n) or not less(places.max(), n)):
-        raise IndexError(f"delete: places {places} given for an axis of size {n}; each must be in "
+    indices = _concrete_indices("delete", obj, n)
+    if not is_static((n,)) and ((indices >= 0).all() or (indices < 0).all()):
+        return _delete_traced(arr, np.unique(indices), axis=axis)
+    if indices.size and (less(indices.min(), -n) or not less(indices.max(), n)):
+        raise IndexError(f"delete: places {indices} given for an axis of size {n}; each must be in "
                          "bounds.")
-    return take(arr, np.delete(np.arange(n, dtype=np.int32), places), axis, mode="clip")
+    return take(arr, np.delete(np.arange(n, dtype=np.int32), indices), axis, mode="clip")
 
 
 @fused(static=("axis",))
-def _delete_traced(arr: Array, places: Array | np.ndarray, *, axis: int) -> Array:
+def _delete_traced(arr: Array, at: Array | np.ndarray, *, axis: int) -> Array:
     """Each place that remains moves behind the deleted ones before it."""
     n = arr.shape[axis]
-    gone = write("set", creation.full((n,), 0, np.int32), places, 1, mode="drop")
-    left = n - places.shape[0]
+    gone = write("set", creation.full((n,), 0, np.int32), at, 1, mode="drop")
+    left = n - at.shape[0]
     behind = cumulative.cumsum(1 - gone, 0) - 1
     target = behind * (1 - gone) + gone * n
     indices = write("set", creation.full((left,), 0, np.int32), target,
@@ -595,48 +595,48 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike,
     axis = canonical_axis(axis, len(arr.shape), "insert")
     n = arr.shape[axis]
     traced = isinstance(obj, Tracer) and obj._known_value() is None and dtypes.is_integer(obj.dtype)
-    places: Any = obj if traced else _concrete_indices("insert", obj, n)
+    at: Any = obj if traced else _concrete_indices("insert", obj, n)
     values = promote.convert(values, arr.dtype)
-    count = prod(places.shape)
-    if places.ndim > 1:
-        raise ValueError(f"insert: obj of shape {places.shape} given; an integer or a vector of "
+    count = prod(at.shape)
+    if at.ndim > 1:
+        raise ValueError(f"insert: obj of shape {at.shape} given; an integer or a vector of "
                          "them is required.")
     if definitely_equal(count, 1):
         # In NumPy all values go to one place, and a scalar's values have the axis first.
         lead = (1,) * (len(arr.shape) - len(values.shape))
         values = reshape(values, (*lead, *values.shape))
-        values = values if places.ndim else moveaxis(values, 0, axis)
+        values = values if at.ndim else moveaxis(values, 0, axis)
         count = values.shape[axis]
     values = broadcast_to(values, (*arr.shape[:axis], count, *arr.shape[axis + 1:]))
     if traced or not is_static((n, count)):
-        return _insert_traced(arr, broadcast_to(places.reshape(-1), (count,)), values, axis=axis)
-    places = np.broadcast_to(places.reshape(-1), count)
-    if places.size and (less(places.min(), -n) or less(n, places.max())):
-        error = IndexError(f"insert: places {places} given for an axis of size {n}; each must be "
+        return _insert_traced(arr, broadcast_to(at.reshape(-1), (count,)), values, axis=axis)
+    at = np.broadcast_to(at.reshape(-1), count)
+    if at.size and (less(at.min(), -n) or less(n, at.max())):
+        error = IndexError(f"insert: places {at} given for an axis of size {n}; each must be "
                            "in bounds.")
         if not compatible.value:
             raise error
         warn(f"{error} The nearer end is taken, as JAX does.")
-        places = np.clip(places, -n, n)
-    places = np.where(places < 0, places + n, places)
-    order = np.argsort(places, kind="stable")
-    to = np.empty_like(places)
-    to[order] = places[order] + np.arange(count)
-    kept = np.ones(n + count, bool)
-    kept[to] = False
+        at = np.clip(at, -n, n)
+    at = np.where(at < 0, at + n, at)
+    order = np.argsort(at, kind="stable")
+    to = np.empty_like(at)
+    to[order] = at[order] + np.arange(count)
+    is_old = np.ones(n + count, bool)
+    is_old[to] = False
     indices = np.empty(n + count, np.int32)
-    indices[kept] = np.arange(n)
+    indices[is_old] = np.arange(n)
     indices[to] = n + np.arange(count)
     return take(concatenate([arr, values], axis), indices, axis, mode="clip")
 
 
 @fused(static=("axis",))
-def _insert_traced(arr: Array, places: Array, values: Array, *, axis: int) -> Array:
+def _insert_traced(arr: Array, at: Array, values: Array, *, axis: int) -> Array:
     """Insert at traced places; those outside of the array mean the nearer end."""
     n, count = arr.shape[axis], values.shape[axis]
-    places = promote.convert(places, dtypes.as_dtype("int32"))
-    places = promote.choose(places < 0, places + n, places)
-    front = arithmetic.minimum(arithmetic.maximum(places, 0), n)
+    at = promote.convert(at, dtypes.as_dtype("int32"))
+    at = promote.choose(at < 0, at + n, at)
+    front = arithmetic.minimum(arithmetic.maximum(at, 0), n)
     which = creation.iota(np.int32, count)
     before, order = sort_key_val(front, which)
     inserted = write("set", creation.full((n + count,), -1, np.int32), before + which, order)

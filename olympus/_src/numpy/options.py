@@ -79,7 +79,7 @@ class Loops:
             entries = signature
         return [None if e is None else dtypes.requested_dtype(name, e) for e in entries]
 
-    def chosen(self, name: str, common: DType, given: Sequence[DType | None],
+    def chosen(self, name: str, common: DType, asked: Sequence[DType | None],
                casting: str = "same_kind") -> list[DType]:
         """The dtypes of the operands and results for operands of a common one, where given as such.
 
@@ -89,16 +89,16 @@ class Loops:
         own = common if kind in self.kinds else np.dtype("int32") if "i" in self.kinds and (
             kind == "b" or self.kinds[-1] not in "fc") else dtypes.to_inexact_dtype(common)
         loops = []
-        for x in (own, *given, *[dtypes.to_complex_dtype(g) for g in given if g is not None]):
+        for x in (own, *asked, *[dtypes.to_complex_dtype(g) for g in asked if g is not None]):
             if x is None or dtypes.scalar_kind(x) not in self.kinds:
                 continue
             loop = [x if letter == "x" else dtypes.to_real_dtype(x) if letter == "r" else
                     np.dtype({"i": "int32", "B": "uint8"}.get(letter, letter))
                     for letter in self.ins + self.outs]
-            if all(g is None or g == y for g, y in zip(given, loop)):     # float64 == None
+            if all(g is None or g == y for g, y in zip(asked, loop)):     # float64 == None
                 loops.append(loop)
         if not loops:
-            text = ", ".join(["None" if g is None else dtypes.long_name(g) for g in given])
+            text = ", ".join(["None" if g is None else dtypes.long_name(g) for g in asked])
             raise TypeError(f"{name}: dtypes {text} given for operands of dtype {common}; no loop "
                             "of the function has those; convert the result with astype.")
         return next((loop for loop in loops if dtypes.can_cast(common, loop[0], casting)), loops[0])
@@ -148,9 +148,9 @@ def with_options(ufunc: Any, args: Sequence[Any], options: dict[str, Any]) -> An
         if key not in _DEFAULTS:
             raise TypeError(f"{name}: keyword argument {key} given; {', '.join(_DEFAULTS)} are "
                             "accepted.")
-    args, given = args[:ufunc.nin], {**_DEFAULTS, **options}
-    where = given.pop("where")
-    args = _in_loop(name, ufunc.loops, args, **given)
+    args, chosen = args[:ufunc.nin], {**_DEFAULTS, **options}
+    where = chosen.pop("where")
+    args = _in_loop(name, ufunc.loops, args, **chosen)
     if where is None or where is True:
         return ufunc(*args)
     mask = mask_arg(name, where)
@@ -177,8 +177,8 @@ def _in_loop(name: str, loops: Loops | None, args: Sequence[object], *, out: int
         raise TypeError(f"{name}: dtype {dtype}, signature {signature} and casting {casting!r} "
                         "given; a function of Python has no loops to choose from; convert its "
                         "operands with astype.")
-    operands, given = array_args(name, *args), loops.given(name, dtype, signature)
-    wanted = loops.chosen(name, dtypes.result_type(*operands), given, casting)
+    operands, asked = array_args(name, *args), loops.given(name, dtype, signature)
+    wanted = loops.chosen(name, dtypes.result_type(*operands), asked, casting)
     for i, (x, to) in enumerate(zip(operands, wanted)):
         # A Python number has its kind, but no width or sign that could be lost.
         weak = x.aval.weak_type
@@ -188,7 +188,7 @@ def _in_loop(name: str, loops: Loops | None, args: Sequence[object], *, out: int
             raise TypeError(f"{name}: operand {i} of dtype {x.dtype} given; casting to {to}, in "
                             f"which the function is computed, is not allowed by the rule "
                             f"{casting!r}; pass casting='unsafe', or convert it with astype.")
-    if all(g is None for g, letter in zip(given, loops.ins + loops.outs) if letter in "xr"):
+    if all(g is None for g, letter in zip(asked, loops.ins + loops.outs) if letter in "xr"):
         return args     # promotion finds the same dtypes
     return [to_array(convert(x, to)) for x, to in zip(operands, wanted)]
 

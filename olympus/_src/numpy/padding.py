@@ -90,14 +90,14 @@ def _depth(x: PyTree) -> int:
     return 1 + max(map(_depth, x), default=0) if isinstance(x, (list, tuple)) else np.ndim(x)
 
 
-def _widths_by_axis(what: str, given: PyTree, ndim: int
+def _widths_by_axis(what: str, widths: PyTree, ndim: int
                     ) -> list[tuple[int, int]]:
     """One (before, after) per axis from NumPy's short forms."""
     with finite_lists("pad"):
-        depth = _depth(given)
+        depth = _depth(widths)
     if depth == 0:
-        return [(given, given)] * ndim
-    items = sequence(given, "pad", what)
+        return [(widths, widths)] * ndim
+    items = sequence(widths, "pad", what)
     if all(_depth(i) == 0 for i in items):
         if len(items) == 1:
             return [(items[0], items[0])] * ndim
@@ -108,7 +108,7 @@ def _widths_by_axis(what: str, given: PyTree, ndim: int
         if all(len(r) in (1, 2) for r in rows):
             rows = [(r[0], r[-1]) for r in rows]
             return rows * ndim if len(rows) == 1 else rows
-    raise ValueError(f"pad: {what} {given} given for {ndim} axes; a number, a pair, or a pair per "
+    raise ValueError(f"pad: {what} {widths} given for {ndim} axes; a number, a pair, or a pair per "
                      "axis is required; operands could not be broadcast together.")
 
 

@@ -250,8 +250,8 @@ def polyint(p: ArrayLike, m: int = 1, k: int | ArrayLike | None = None) -> Array
     [3. 2. 5.]
     """
     m = _derivative_order("polyint", m)
-    given = [p] if k is None else [p, k]
-    p, *rest = _coefficients("polyint", *given, to_inexact=m > 0)
+    arrays = [p] if k is None else [p, k]
+    p, *rest = _coefficients("polyint", *arrays, to_inexact=m > 0)
     given_constants = rest[0].shape[0] if rest else 1
     several = not definitely_equal(given_constants, 1)
     if several and less(given_constants, m):
@@ -280,8 +280,8 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
     >>> print(onp.poly(onp.array([1., 2.])))
     [ 1. -3.  2.]
     """
-    (given,) = array_args("poly", seq_of_zeros)
-    zeros = to_array(inexact(given))
+    (values,) = array_args("poly", seq_of_zeros)
+    zeros = to_array(inexact(values))
     real = not dtypes.is_complex(zeros.dtype)
     if zeros.ndim == 2 and zeros.shape[0] and definitely_equal(*zeros.shape):
         zeros = decompositions.eigvals(zeros)
@@ -422,8 +422,8 @@ def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, fu
         raise ValueError(f"polyfit: deg {deg} given; it is not negative.")
     if not isinstance(cov, (bool, np.bool_)) and cov != "unscaled":
         raise ValueError(f"polyfit: cov {cov!r} given; a bool or 'unscaled' is required.")
-    given = [x, y] if w is None else [x, y, w]
-    x, y, *rest = [to_array(a) for a in promote_dtypes("polyfit", *given, inexact=True)]
+    arrays = [x, y] if w is None else [x, y, w]
+    x, y, *rest = [to_array(a) for a in promote_dtypes("polyfit", *arrays, inexact=True)]
     if x.ndim != 1 or y.ndim not in (1, 2) or not definitely_equal(x.shape[0], y.shape[0]):
         raise TypeError(f"polyfit: x {x.aval} and y {y.aval} given; a vector x, and a vector or "
                         "matrix y of as many rows, are required.")
@@ -436,7 +436,7 @@ def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, fu
         raise ValueError(f"polyfit: {x.shape[0]} points for degree {deg} given; more than "
                          f"{order} are required to scale the covariances; pass cov='unscaled'.")
     # Points that are real stay so beside complex values, and with them the covariances.
-    own = array_args("polyfit", given[0], *given[2:])
+    own = array_args("polyfit", arrays[0], *arrays[2:])
     if dtypes.is_complex(y.dtype):
         x, *rest = [v if dtypes.is_complex(g.dtype) else arithmetic.real(v)
                     for v, g in zip([x, *rest], own)]

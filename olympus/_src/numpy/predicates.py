@@ -205,8 +205,8 @@ def iscomplexobj(x: object) -> bool:
     aval = getattr(x, "aval", None)
     if aval is not None:
         return dtypes.is_complex(aval.dtype)
-    given: Any = x
-    return np.iscomplexobj(given)
+    value: Any = x
+    return np.iscomplexobj(value)
 
 
 @described_like(iscomplexobj)

@@ -30,8 +30,8 @@ def set_printoptions(*args: Any, **kwargs: Any) -> None:
 
 def _print_with(write: Callable[..., str], x: Array, max_line_width: int | None,
                 precision: int | None, suppress_small: bool | None) -> str:
-    given = {"linewidth": max_line_width, "precision": precision, "suppress": suppress_small}
-    with np.printoptions(**{k: v for k, v in given.items() if v is not None}):
+    options = {"linewidth": max_line_width, "precision": precision, "suppress": suppress_small}
+    with np.printoptions(**{k: v for k, v in options.items() if v is not None}):
         return write(x)
 
 

@@ -209,8 +209,8 @@ def operand(name: str, x: Any, position: int = 0) -> Operand:
     for base in PYTHON_NUMBERS:     # subclasses: IntEnum and the like
         if isinstance(x, base):
             return operand(name, base(x), position)
-    if (given := array_method(x)) is not None:
-        return operand(name, given(), position)
+    if (as_array_method := array_method(x)) is not None:
+        return operand(name, as_array_method(), position)
     refuse(name, x, position)
 
 
@@ -317,8 +317,8 @@ def result_type(name: str, avals: Sequence[ShapedArray], inexact: bool = False
     except dtypes.TypePromotionError as error:
         if not any(dtypes.is_extended(a.dtype) for a in avals):
             raise dtypes.TypePromotionError(f"{name}: {said(error)}") from None
-        given = ", ".join(dtypes.long_name(a.dtype) for a in avals)
-        raise TypeError(f"{name}: {name} does not accept dtypes {given}; keys never mix with "
+        shown = ", ".join(dtypes.long_name(a.dtype) for a in avals)
+        raise TypeError(f"{name}: {name} does not accept dtypes {shown}; keys never mix with "
                         "another dtype.") from None
     if inexact and not dtypes.is_extended(dtype):
         dtype = dtypes.to_inexact_dtype(dtype)
@@ -337,8 +337,8 @@ def result_shape(name: str, avals: Sequence[ShapedArray]) -> tuple[int, ...]:
     try:
         return broadcast_shapes(*[a.shape for a in avals])
     except ValueError:
-        given, shapes = " and ".join(map(str, avals)), ", ".join(str(a.shape) for a in avals)
-        raise TypeError(f"{name}: operands {given} given: {name} got incompatible shapes for "
+        shown, shapes = " and ".join(map(str, avals)), ", ".join(str(a.shape) for a in avals)
+        raise TypeError(f"{name}: operands {shown} given: {name} got incompatible shapes for "
                         f"broadcasting: {shapes}. Aligned at the right, the sizes of each axis "
                         "must be equal or 1; reshape an operand, or insert an axis with "
                         "x[..., None].") from None

@@ -66,8 +66,8 @@ class At(View):
 
     def filled(self, ops: Sequence[Reference]) -> tuple[Reference, ...]:
         """The index with its operands."""
-        given = iter(ops)
-        return tuple([next(given) if i is _OPERAND else i for i in self.index])
+        rest = iter(ops)
+        return tuple([next(rest) if i is _OPERAND else i for i in self.index])
 
     def aval(self, inner: ShapedArray, *ops: ShapedArray) -> ShapedArray:
         return stage(lambda x, *its: [self.read(x, *its)], [inner, *ops]).out_avals[0]
@@ -82,14 +82,14 @@ class At(View):
         return write("add", x, self.filled(ops), v)
 
     def shown(self, inner: ShapedArray, ops: Sequence[str]) -> str:
-        given, texts = iter(ops), []
+        rest, texts = iter(ops), []
         others = [":"] * (self.rank - sum(map(consumed, self.index)))
         index = self.index if any(e is Ellipsis for e in self.index) else (*self.index, Ellipsis)
         for entry in index:
             if entry is Ellipsis:
                 texts += others
             elif entry is _OPERAND:
-                texts.append(next(given))
+                texts.append(next(rest))
             else:
                 texts.append(_slice_text(entry) if type(entry) is slice else str(entry))
         return f"[{','.join(texts)}]"
@@ -214,10 +214,10 @@ def _view(shape: tuple[int, ...], index: object) -> tuple[View, list[Reference]]
         else:
             break
     else:
-        found = tuple(key)
-        view = _views.get(found)
+        entries_key = tuple(key)
+        view = _views.get(entries_key)
         if view is None:
-            view = _views[found] = _checked(shape, entries, ops)
+            view = _views[entries_key] = _checked(shape, entries, ops)
         return view, ops
     return _general(shape, entries)
 
@@ -234,15 +234,15 @@ def _checked(shape: tuple[int, ...], entries: tuple[object, ...], ops: Sequence[
 def _sizes(shape: tuple[int, ...], entries: Sequence[Reference]) -> list[int | None]:
     """For each entry the size of the axis that it indexes; None for one that takes none."""
     taken = sum(e is not None and e is not Ellipsis for e in entries)
-    found, axis = [], 0
+    sizes, axis = [], 0
     for e in entries:
         if e is None or e is Ellipsis:
-            found.append(None)
+            sizes.append(None)
             axis += len(shape) - taken if e is Ellipsis else 0
         else:
-            found.append(shape[axis])
+            sizes.append(shape[axis])
             axis += 1
-    return found
+    return sizes
 
 
 def _has_windows(index: object) -> bool:
@@ -303,9 +303,9 @@ def _general(shape: tuple[int, ...], entries: tuple[Reference, ...]) -> tuple[Vi
             if not mask.ndim:
                 index.append(bool(mask))
                 continue
-            for places in np.nonzero(mask):
+            for coordinates in np.nonzero(mask):
                 index.append(_OPERAND)
-                ops.append(places.astype(np.int32))
+                ops.append(coordinates.astype(np.int32))
         else:
             index.append(_OPERAND)
             ops.append(entry)
@@ -487,10 +487,10 @@ def _fitted(name: str, x: Reference, part: ShapedArray) -> Reference:
     # In a program a number stays a literal.
     if type(x) in _NUMBERS and not part.shape and not dtypes.is_extended(part.dtype):
         key = type(x), x, part
-        found = _numbers.get(key) if x else None    # 0.0 and -0.0 are equal
-        if found is None:
-            found = _numbers[key] = promote.convert(_of_dtype(name, x, part), part.dtype)
-        return found
+        number = _numbers.get(key) if x else None    # 0.0 and -0.0 are equal
+        if number is None:
+            number = _numbers[key] = promote.convert(_of_dtype(name, x, part), part.dtype)
+        return number
     x = _of_dtype(name, x, part)
     x = promote.plain(fit_values(name, part, x, part.shape))
     x = promote.convert(x, part.dtype) if typeof(x).weak_type else x
@@ -515,10 +515,10 @@ def _getitem(ref: Reference, index: object) -> Array:
             if not _has_windows(index):
                 with ref._held():
                     content = ref._value
-                    found = getitem(content, index)
-                    if found is content:
+                    part = getitem(content, index)
+                    if part is content:
                         ref._lent = True
-                return found
+                return part
         ref, view, ops = _view_inside("ref[...]", ref, index)
         return get_p.bind(ref, *ops, view=view)
     except (*FAILURES, IndexError) as error:
@@ -754,8 +754,8 @@ class _Places:
 
 def _refused(name: str, what: str, error: type[Exception] = TypeError) -> Reference:
     def method(self: Reference, *args: object, **kwargs: object) -> Reference:
-        given = f"reference {self.aval}" if is_ref(self) else f"part of a reference {self}"
-        raise error(f"{name}: a {given} given; {what}.")
+        noun = f"reference {self.aval}" if is_ref(self) else f"part of a reference {self}"
+        raise error(f"{name}: a {noun} given; {what}.")
 
     return api_boundary(method)
 

@@ -699,9 +699,9 @@ def gradient(f: ArrayLike, *varargs: ArrayLike, axis: int | Sequence[int] | None
     order = 1 if edge_order is None else edge_order
     if order not in (1, 2):
         raise ValueError(f"gradient: edge_order {edge_order} given; 1 or 2 is required.")
-    x, *given = inexact_dtypes("gradient", *array_args("gradient", f, *varargs))
+    x, *steps = inexact_dtypes("gradient", *array_args("gradient", f, *varargs))
     axes = canonical_axes(axis, len(x.shape), "gradient")
-    spacings: list[Any] = given or array_args("gradient", 1.0)
+    spacings: list[Any] = steps or array_args("gradient", 1.0)
     if len(spacings) == 1:
         spacings = spacings * len(axes)
     if len(spacings) != len(axes):

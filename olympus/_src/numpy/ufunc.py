@@ -315,9 +315,9 @@ class ufunc(Generic[R_co], metaclass=_Functions):
             return own(x, indices, *operands)
         if not operands:
             return x.at[indices].apply(lambda v: convert(self(v), x.dtype))
-        places = getitem(lax_shape.reshape(
+        numbers = getitem(lax_shape.reshape(
             lax_creation.iota(dtypes.default_int(), prod(x.shape)), x.shape), indices)
-        return _applied_in_turn(x, places, *operands, function=self)
+        return _applied_in_turn(x, numbers, *operands, function=self)
 
     def outer(self, A: ArrayLike, B: ArrayLike, /) -> R_co:
         """The function of all pairs of an element of `A` and one of `B`: [*A.shape, *B.shape].
@@ -367,34 +367,34 @@ def _segment_starts(name: str, indices: object, size: int) -> Array | Tracer:
     return starts
 
 
-def _resolved(function: ufunc[object], given: object, signature: object, casting: str,
+def _resolved(function: ufunc[object], asked: object, signature: object, casting: str,
               reduction: bool) -> tuple[np.dtype, ...]:
     """`resolve_dtypes`."""
     name, loops, nin = f"{function.__name__}.resolve_dtypes", function.loops, function.nin
     if loops is None:
         raise TypeError(f"{name}: a function of Python given, which has no loops to choose from; "
                         "call olympus.eval_shape.")
-    if not isinstance(given, tuple) or len(given) != function.nargs:
-        raise TypeError(f"{name}: dtypes {given!r} given; a tuple of {function.nargs} is required.")
-    for entry in given:
+    if not isinstance(asked, tuple) or len(asked) != function.nargs:
+        raise TypeError(f"{name}: dtypes {asked!r} given; a tuple of {function.nargs} is required.")
+    for entry in asked:
         if not (entry is None or isinstance(entry, np.dtype) or entry in (int, float, complex)):
             raise TypeError(f"{name}: {entry!r} given; dtypes, int, float, complex or None are "
                             "required.")
-    ins, outs = given[1 if reduction else 0:nin], given[nin:]
+    ins, outs = asked[1 if reduction else 0:nin], asked[nin:]
     if any(entry is None for entry in ins) or (reduction and outs[0] is not None):
-        raise TypeError(f"{name}: dtypes {given} given; the dtypes of all operands are required; "
+        raise TypeError(f"{name}: dtypes {asked} given; the dtypes of all operands are required; "
                         "for a reduction only the first and last are None.")
     common = dtypes.result_type(*ins)
     if reduction:
         x = ShapedArray((1,), common)
-        return (eval_shape(lambda x: function.reduce(x, dtype=given[0]), x).dtype,) * 3
+        return (eval_shape(lambda x: function.reduce(x, dtype=asked[0]), x).dtype,) * 3
     dtypes.check_casting(name, casting)
     loop = loops.chosen(name, common, loops.given(name, None, signature), casting)
     pairs = [(a, b) for a, b in zip(ins, loop) if isinstance(a, np.dtype)]
     pairs += [(a, b) for a, b in zip(loop[nin:], outs) if b is not None]
     for a, b in pairs:
         if not dtypes.can_cast(a, b, casting):
-            raise TypeError(f"{name}: dtypes {given} given; casting of {a} to {b} is not allowed "
+            raise TypeError(f"{name}: dtypes {asked} given; casting of {a} to {b} is not allowed "
                             f"by the rule {casting!r}.")
     return tuple(loop)
 
@@ -485,11 +485,11 @@ def _accumulated(x: Array, *, function: Any, axis: int) -> Array:
 
 
 @fused(static=("function",))
-def _applied_in_turn(x: Array, places: Array, b: Array, *, function: Callable[..., object]
+def _applied_in_turn(x: Array, numbers: Array, b: Array, *, function: Callable[..., object]
                      ) -> Array:
     """The function applied at one place of the flattened array after the other."""
-    values = to_array(broadcast_to(b, places.shape))
-    flat = [lax_shape.reshape(z, (prod(z.shape),)) for z in (x, places, values)]
+    values = to_array(broadcast_to(b, numbers.shape))
+    flat = [lax_shape.reshape(z, (prod(z.shape),)) for z in (x, numbers, values)]
 
     def step(out: Array, place_and_value: tuple[Array, Array]) -> tuple[Array, None]:
         place, value = place_and_value
@@ -499,11 +499,11 @@ def _applied_in_turn(x: Array, places: Array, b: Array, *, function: Callable[..
 
 
 @fused(static=("function", "axis"))
-def reduced_at(x: Array, places: Array, *, function: Any, axis: int) -> Array:
+def reduced_at(x: Array, indices: Array, *, function: Any, axis: int) -> Array:
     """The slices' results, all at once."""
     n = static_int(x.shape[axis], "ufunc.reduceat", "size")
-    x, count = lax_shape.move_axis(x, axis, 0), places.shape[0]
-    starts = places.clip(0, n - 1).astype(dtypes.default_int())
+    x, count = lax_shape.move_axis(x, axis, 0), indices.shape[0]
+    starts = indices.clip(0, n - 1).astype(dtypes.default_int())
     if not count:
         return lax_shape.move_axis(slicing.slice_in_dim(x, 0, 0), 0, axis)
     last = lax_creation.full((1,), n, starts.dtype)

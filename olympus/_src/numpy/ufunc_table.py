@@ -113,10 +113,10 @@ _ACCUMULATE = {
 }
 
 
-def _wide_reduceat(function: Callable[..., Any], x: Array, places: Array, *, axis: int, dtype: Any
+def _wide_reduceat(function: Callable[..., Any], x: Array, indices: Array, *, axis: int, dtype: Any
                    ) -> Array:
     dtype = reductions.sum_dtype(x.dtype) if dtype is None else dtype
-    return reduced_at(convert(x, dtype), places, function=function.__ufunc__, axis=axis)
+    return reduced_at(convert(x, dtype), indices, function=function.__ufunc__, axis=axis)
 
 
 _REDUCEAT = {f.__name__: partial(_wide_reduceat, f) for f in (arithmetic.add, arithmetic.multiply)}

@@ -78,9 +78,9 @@ def vectorize(pyfunc: Callable[..., PyTree], *, excluded: Collection[int | str] 
             return fun(*xs[:count], **dict(zip(named, xs[count:])))
 
         ins, outs = parsed if parsed is not None else ([()] * len(arrays), None)
-        given = [a for i, a in enumerate(args) if i not in excluded]
-        if len(ins) == len(given) + len(extra) > len(arrays):      # None has a place there
-            ins = _without_none(ins, given, signature)
+        passed = [a for i, a in enumerate(args) if i not in excluded]
+        if len(ins) == len(passed) + len(extra) > len(arrays):      # None has a place there
+            ins = _without_none(ins, passed, signature)
         if len(ins) != len(arrays):
             raise TypeError(f"vectorize: {len(arrays)} arguments given; the signature "
                             f"{signature!r} names {len(ins)}.")
@@ -89,14 +89,14 @@ def vectorize(pyfunc: Callable[..., PyTree], *, excluded: Collection[int | str] 
     return wrapped
 
 
-def _without_none(ins: list[Dims], given: Sequence[object], signature: str | None) -> list[Dims]:
+def _without_none(ins: list[Dims], passed: Sequence[object], signature: str | None) -> list[Dims]:
     """The small arrays' axes of the arguments that are not None, which has none."""
-    for i, (dims, value) in enumerate(zip(ins, given)):
+    for i, (dims, value) in enumerate(zip(ins, passed)):
         if value is None and dims:
             raise ValueError(f"vectorize: argument {i} is None, for the axes {dims} of "
                              f"{signature!r}; an array is required; None may stand for ().")
-    kept = [dims for dims, value in zip(ins, given) if value is not None]
-    return kept + ins[len(given):]
+    left = [dims for dims, value in zip(ins, passed) if value is not None]
+    return left + ins[len(passed):]
 
 
 def _bind_excluded(pyfunc: Callable[..., PyTree], excluded: Collection[int | str], args: tuple,

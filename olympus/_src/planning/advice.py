@@ -1,4 +1,4 @@
-"""What to do about a plan: what to donate, to shard, to compute again, to pad less."""
+"""Advice on a plan: arguments to donate or shard, values to compute again, axes to pad less."""
 
 from __future__ import annotations
 
@@ -11,49 +11,49 @@ from ..types.sharding import NamedSharding, Sharding, axes_of
 from .hlo import Place
 from .result import ArgumentMemory, LineMemory, MemoryPlan, line_of
 
-_SHARE = 0.1        # of all memory, from which something is worth a word
-_SMALL = 1 << 20    # bytes below which padding is not
+_SHARE = 0.1        # the share of all memory from which advice is given
+_SMALL = 1 << 20    # the least bytes of padding for advice
 _MOST = 3           # sentences of one kind
 
 
 def advice(memory: MemoryPlan, arguments: Sequence[ArgumentMemory], lines: Sequence[LineMemory],
            shardings: Mapping[str, Sharding | None], shapes: Mapping[str, tuple[int, ...]],
            donatable: int, differentiated: bool, float64: Place | None) -> list[str]:
-    """What to do, the most needed first.
+    """Sentences of advice, the most important first.
 
     Args:
-      memory, arguments, lines: of the plan.
+      memory, arguments, lines: the plan's.
       shardings: of arguments, by name; shapes: their whole shapes.
-      donatable: bytes of arguments that results could take the place of, and do not.
+      donatable: bytes of results that could use the memory of arguments, and do not.
       differentiated: whether the program has a backward pass.
       float64: the line of a value of 64 bits, on a device that has no such arithmetic.
     """
-    found: list[str] = []
+    texts: list[str] = []
     total = max(memory.total, 1)
     if not memory.fits:
-        found.append(f"{binary_size(total)} are needed and {binary_size(memory.available)} are "
+        texts.append(f"{binary_size(total)} are needed and {binary_size(memory.available)} are "
                      f"there: {binary_size(total - memory.available)} are to be saved.")
     if donatable > _SHARE * total:
-        found.append(f"donate arguments (donate_argnums of jit): results of "
+        texts.append(f"donate arguments (donate_argnums of jit): results of "
                      f"{binary_size(donatable)} have the types of arguments, and could take their "
                      "place.")
-    found += list(_unsharded(arguments, shardings, shapes, total))[:_MOST]
+    texts += list(_unsharded(arguments, shardings, shapes, total))[:_MOST]
     if not memory.fits and differentiated:
-        found += [f"olympus.checkpoint around what {row.line} is in: it holds "
+        texts += [f"olympus.checkpoint around what {row.line} is in: it holds "
                   f"{binary_size(row.bytes)} in {row.arrays} array{'s' * (row.arrays != 1)} at the "
                   "peak, which the backward pass can compute again."
                   for row in lines if row.bytes > _SHARE * total and ":" in row.line][:_MOST]
     elif not memory.fits:
-        found += [f"cut what {row.line} makes into parts, or spread it over the mesh: it holds "
+        texts += [f"cut what {row.line} makes into parts, or spread it over the mesh: it holds "
                   f"{binary_size(row.bytes)} at the peak."
                   for row in lines if row.bytes > _SHARE * total and ":" in row.line][:_MOST]
-    found += [f"{a.name} ({a.type}) takes {binary_size(a.bytes)} for {binary_size(a.data)} of "
+    texts += [f"{a.name} ({a.type}) takes {binary_size(a.bytes)} for {binary_size(a.data)} of "
               "numbers: its last two axes are padded to tiles; give it larger last axes."
               for a in arguments if a.bytes > max(2 * a.data, _SMALL)][:_MOST]
     if float64 is not None:
-        found.append(f"{line_of(float64)} computes in 64 bits; a TPU computes with pairs of "
+        texts.append(f"{line_of(float64)} computes in 64 bits; a TPU computes with pairs of "
                      "float32 instead, slow and with float32's range; use 32 bits.")
-    return found
+    return texts
 
 
 def _unsharded(arguments: Sequence[ArgumentMemory], shardings: Mapping[str, Sharding | None],

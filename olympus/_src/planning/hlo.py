@@ -42,7 +42,7 @@ _SAME = {"bitcast", "get-tuple-element", "tuple", "while", "optimization-barrier
          "domain"}
 _FREE = _SAME | {"parameter", "constant", "partition-id", "replica-id", "after-all", "iota"}
 _SLICES = ("dynamic-slice", "slice", "gather")
-# Instructions of which a part needs all of the operands, as far as is known here.
+# Instructions whose every part may need all of the operands.
 _WHOLE = {"broadcast", "call", "conditional", "convolution", "custom-call", "dot", "fusion", "map",
           "reduce-window", "scatter", "select-and-scatter", "sort", "tuple", "while"}
 
@@ -78,7 +78,7 @@ class Collective(NamedTuple):
 
 
 class PeakMemory(NamedTuple):
-    """Memory that is held when most is: bytes, what for, and the user's line."""
+    """Memory that is held at the peak: bytes, purpose, and the user's line."""
 
     bytes: int
     what: str
@@ -105,7 +105,7 @@ class Instruction(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What a program does on one device.
+    """The figures of a program on one device.
 
     Attributes:
       arguments: bytes of each, by its name.
@@ -142,9 +142,9 @@ def _parsed(text: str) -> Program:
         elif line.startswith("}"):
             into = None
         else:
-            found = _instruction(line, places)
-            if found is not None:
-                into.append(found)
+            instruction = _instruction(line, places)
+            if instruction is not None:
+                into.append(instruction)
     head, _, _ = text.partition("\n")
     donated = head.partition("input_output_alias={")[2].partition("}, entry")[0]
     return Program(computations, entry, {
@@ -161,19 +161,19 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def _instruction(line: str, places: Mapping[str, Place]) -> Instruction | None:
-    found = _INSTRUCTION.match(line)
-    if found is None:
+    match = _INSTRUCTION.match(line)
+    if match is None:
         return None
-    start = found.end()
+    start = match.end()
     end = _closing(line, start) if line[start] == "(" else line.find(" ", start)
     opening = line.find("(", end)
     if opening < 0:
         return None
     closing = _closing(line, opening)
     attributes = line[closing:]
-    return Instruction(found[2], line[end:opening].strip(), _type(line[start:end]),
+    return Instruction(match[2], line[end:opening].strip(), _type(line[start:end]),
                        _NAME.findall(line, opening, closing), attributes,
-                       _place(attributes, places), bool(found[1]),
+                       _place(attributes, places), bool(match[1]),
                        int(line[opening + 1:closing - 1]) if " parameter(" in line else -1)
 
 
@@ -210,14 +210,14 @@ def _places(text: str) -> dict[str, Place]:
 
     files, functions, locations = (tables.get(name, {}) for name in (
         "FileNames", "FunctionNames", "FileLocations"))
-    found = {}
+    by_number = {}
     for number, row in tables.get("StackFrames", {}).items():
         where = locations.get(field(row, "file_location_id"), "")
         file = files.get(field(where, "file_name_id"), "").strip('"')
         if file:
-            found[number] = (file, int(field(where, "line") or 0),
-                             functions.get(field(where, "function_name_id"), "").strip('"'))
-    return found
+            by_number[number] = (file, int(field(where, "line") or 0),
+                                 functions.get(field(where, "function_name_id"), "").strip('"'))
+    return by_number
 
 
 def _place(attributes: str, places: Mapping[str, Place]) -> Place | None:
@@ -244,9 +244,9 @@ def _types(words: Iterator[str]) -> Type:
     for word in words:
         if word == "(":
             return tuple(_until_closed(words))
-        found = _ARRAY.fullmatch(word)
-        if found is not None:
-            return _array(found[1], found[2], found[3] or "")
+        match = _ARRAY.fullmatch(word)
+        if match is not None:
+            return _array(match[1], match[2], match[3] or "")
     return ()
 
 
@@ -284,8 +284,8 @@ def _array(dtype: str, sizes: str, layout: str) -> Array:
 def _bits(dtype: str) -> int:
     if dtype == "pred":
         return 8
-    found = _BITS.search(dtype)
-    return int(found[0]) if found else 8
+    match = _BITS.search(dtype)
+    return int(match[0]) if match else 8
 
 
 # Walking -----------------------------------------------------------------------------------------
@@ -303,7 +303,7 @@ def _called(instruction: Instruction) -> dict[str, list[str]]:
 
 
 class _Buffer:
-    """A piece of memory: its bytes, the first and last instruction that need it, and whose it is.
+    """A piece of memory: its bytes, the first and last instruction that need it, and its owner.
     """
 
     __slots__ = ("bytes", "first", "last", "of")
@@ -335,7 +335,7 @@ class _Update(NamedTuple):
 
 
 class _Work(NamedTuple):
-    """What one run of a computation does."""
+    """The figures of one run of a computation."""
 
     products: Mapping[str, float]
     bytes: float
@@ -411,9 +411,9 @@ class _Reader:
             return first[0 if opcode == "copy-done" else min(1, len(first) - 1)]
         if opcode.endswith("-start") and isinstance(type_, tuple) and opcode != "all-reduce-start":
             # The operand and the result, which a copy has in the other order, and flags.
-            given = 1 if opcode == "copy-start" else 0
-            whole = tuple(operands) if isinstance(type_[given], tuple) else first
-            return tuple(whole if n == given else new(part) for n, part in enumerate(type_))
+            copied = 1 if opcode == "copy-start" else 0
+            whole = tuple(operands) if isinstance(type_[copied], tuple) else first
+            return tuple(whole if n == copied else new(part) for n, part in enumerate(type_))
         aliases = self.aliases(instruction)
         if isinstance(type_, Array):
             where = aliases.get(())
@@ -424,20 +424,20 @@ class _Reader:
     def aliases(self, instruction: Instruction) -> dict[tuple[int, ...], tuple[int, ...]]:
         """By the path of a part of a result, the operand's number and the path of its part."""
         _, _, said = instruction.attributes.partition("output_to_operand_aliasing={")
-        found = {_numbers(result): (int(operand), *_numbers(part))
-                 for result, operand, part in _ALIASED.findall(said.partition("}), ")[0] + "})")}
+        by_path = {_numbers(result): (int(operand), *_numbers(part))
+                   for result, operand, part in _ALIASED.findall(said.partition("}), ")[0] + "})")}
         for body in _called(instruction).get("calls", ()) if instruction.opcode == "fusion" else ():
             for path, update in self.updates(body).items():
-                found.setdefault(path, (update.parameter,))
-        return found
+                by_path.setdefault(path, (update.parameter,))
+        return by_path
 
     def updates(self, body: str) -> dict[tuple[int, ...], _Update]:
         """The parameters into which a fusion writes slices in place, by the paths of results."""
         by_name = {i.name: i for i in self.program.computations.get(body, ())}
         root = next((i for i in by_name.values() if i.root), None)
-        found: dict[tuple[int, ...], _Update] = {}
+        by_path: dict[tuple[int, ...], _Update] = {}
         if root is None:
-            return found
+            return by_path
         parts = {(n,): by_name.get(name) for n, name in enumerate(root.operands)}
         for path, at in parts.items() if root.opcode == "tuple" else [((), root)]:
             slices = []
@@ -445,8 +445,8 @@ class _Reader:
                 slices += [at] if at.opcode == "dynamic-update-slice" else []
                 at = by_name.get(at.operands[0]) if at.operands else None
             if at is not None and at.opcode == "parameter" and slices:
-                found[path] = _Update(at.number, slices)
-        return found
+                by_path[path] = _Update(at.number, slices)
+        return by_path
 
     def end(self, name: str, last: int, root: Value, parameters: Sequence[_Buffer]) -> None:
         """Let results live to the end, in the memory of arguments whose place they take."""
@@ -526,7 +526,7 @@ class _Reader:
         called = _called(instruction)
         if instruction.opcode == "fusion":
             return [(name, True) for name in called.get("calls", ())]
-        if instruction.opcode == "conditional":     # the dearest branch
+        if instruction.opcode == "conditional":     # the most expensive branch
             names = [name for part in called.values() for name in part]
             return [(max(names, key=lambda n: self.work(n).bytes), False)] if names else []
         if instruction.opcode in ("while", "call", "async-start"):
@@ -565,36 +565,36 @@ class _Reader:
             return 0.0
         if opcode == "custom-call" and _UNMOVED.search(instruction.attributes):
             return 0.0
-        given = [sum(x.held for x in _leaves(types.get(name, ())))
+        sizes = [sum(x.held for x in _leaves(types.get(name, ())))
                  for name in instruction.operands]
         result = _leaves(instruction.type)
         if opcode == "copy-start" or opcode == "slice-start":
             out = result[0 if opcode == "copy-start" else -2].held
-            return out + (given[0] if opcode == "copy-start" else result[-2].data)
+            return out + (sizes[0] if opcode == "copy-start" else result[-2].data)
         written = sum(x.held for x in result)
         if opcode in _SLICES:
-            return 2.0 * written + sum(given[1:])
+            return 2.0 * written + sum(sizes[1:])
         if opcode == "dynamic-update-slice":
-            return 2.0 * sum(given[1:2])
+            return 2.0 * sum(sizes[1:2])
         if opcode == "fusion":
             for body in _called(instruction).get("calls", ()):
                 reads, updates = self.reads(body)
-                given = [min(size, reads.get(n, size)) for n, size in enumerate(given)]
+                sizes = [min(size, reads.get(n, size)) for n, size in enumerate(sizes)]
                 written = sum(min(x.held, updates.get(n, x.held)) for n, x in enumerate(result))
-        return float(sum(given) + written)
+        return float(sum(sizes) + written)
 
     def reads(self, body: str) -> tuple[dict[int, int], dict[int, int]]:
         """The bytes that a fusion reads of parameters of which it needs a part only, by their
         numbers; and the bytes that it writes of results of which it writes slices, by theirs.
 
-        Of an operand, a slice needs a part, and so does what computes elements of which a part is
-        needed.
+        A slice needs a part of its operand; so does an elementwise operation if only a part of its
+        result is needed.
         """
         instructions = self.program.computations.get(body, ())
         sizes = {i.name: sum(x.data for x in _leaves(i.type)) for i in instructions}
         updates = self.updates(body)
         in_place = {i.name for update in updates.values() for i in update.slices}
-        # The share of each result that slices need together, and that is needed otherwise.
+        # The part of each result that all slices need together, and the part for other uses.
         sliced: dict[str, float] = {}
         direct: dict[str, float] = {}
         reads: dict[int, int] = {}
@@ -629,10 +629,10 @@ def _product(instruction: Instruction, types: Mapping[str, Type]) -> tuple[str, 
     gemm, conv = "__cublas$" in text, "__cudnn$conv" in text
     if opcode not in ("dot", "convolution") and not (opcode == "custom-call" and (gemm or conv)):
         return "", 0.0
-    given = [_leaves(types.get(name, ())) for name in instruction.operands[:2]]
-    if len(given) < 2 or not (given[0] and given[1]):
+    operands = [_leaves(types.get(name, ())) for name in instruction.operands[:2]]
+    if len(operands) < 2 or not (operands[0] and operands[1]):
         return "", 0.0
-    (left, *_), (right, *_) = given
+    (left, *_), (right, *_) = operands
     out = _leaves(instruction.type)[0]
     if opcode == "dot" or gemm:
         said = re.search(r'lhs_contracting_dim(?:s=|ensions"?:)[{\[]([^}\]]*)', text)
@@ -676,7 +676,7 @@ def _convolution(image: Array, kernel: Array, result: Array, labels: re.Match[st
 @memoize(1024)
 def _pairs(image: int, kernel: int, result: int, stride: int, pad: int, holes: int, spread: int
            ) -> int:
-    """How many places of a result and a kernel meet a number of an image, along one axis."""
+    """How many pairs (place of the result, place of the kernel) meet the image, along one axis."""
     meet = np.arange(kernel, dtype=np.int64) * spread - pad
     if holes == 1:
         first = np.maximum(-(meet // stride), 0)
@@ -685,21 +685,21 @@ def _pairs(image: int, kernel: int, result: int, stride: int, pad: int, holes: i
     whole = (image - 1) * holes
     count = 0
     for at in range(result):
-        places = meet + at * stride
-        count += int(((places >= 0) & (places <= whole) & (places % holes == 0)).sum())
+        positions = meet + at * stride
+        count += int(((positions >= 0) & (positions <= whole) & (positions % holes == 0)).sum())
     return count
 
 
 def _groups(text: str) -> Groups:
     """The devices that exchange with one another, as a collective names them."""
-    found = _IOTA.search(text)
-    if found is not None:
-        return _order(found[2], found[3]).reshape(_numbers(found[1])).tolist()
-    found = _MESH.search(text)
-    if found is not None:
-        sizes = {name: int(size) for name, size in re.findall(r"'(\w+)'=(\d+)", found[1])}
-        order = _order(found[2], found[3]) if found[2] else np.arange(prod(sizes.values()))
-        return _along(order.reshape(tuple(sizes.values())), list(sizes), found[4])
+    match = _IOTA.search(text)
+    if match is not None:
+        return _order(match[2], match[3]).reshape(_numbers(match[1])).tolist()
+    match = _MESH.search(text)
+    if match is not None:
+        sizes = {name: int(size) for name, size in re.findall(r"'(\w+)'=(\d+)", match[1])}
+        order = _order(match[2], match[3]) if match[2] else np.arange(prod(sizes.values()))
+        return _along(order.reshape(tuple(sizes.values())), list(sizes), match[4])
     said = re.search(r"(?:replica_groups|source_target_pairs)=\{((?:\{[\d,]*\},?)*)\}", text)
     return [_numbers(group) for group in re.findall(r"\{([\d,]+)\}", said[1] if said else "")]
 
@@ -725,11 +725,11 @@ def _along(ids: np.ndarray, names: Sequence[str], axes: str) -> Groups:
 
 
 def read(text: str, lengths: Mapping[tuple[str, int], int] | None = None) -> Reading:
-    """What a compiled program does on one device.
+    """The figures of a compiled program on one device.
 
     Args:
       text: the optimised program, as `Compiled.as_text` gives it.
-      lengths: of loops, by file and line: of those whose length the text does not say.
+      lengths: by file and line, the lengths of loops, for those without a length in the text.
     """
     program = _parsed(text)
     if not program.entry:

@@ -10,11 +10,11 @@ from ..base.markup import PAPER, columns, escape
 from ..base.util import binary_size
 from .result import Plan, Plans, duration, mesh_text
 
-_WIDTH, _HEIGHT = 900, 220      # of the picture of memory over the program
-_LEFT, _BOTTOM = 92, 24         # for its axes
-_NEAR = 0.02                    # of its total, by which a picture of memory may differ unsaid
+_WIDTH, _HEIGHT = 900, 220      # the size of the picture of memory over the program
+_LEFT, _BOTTOM = 92, 24         # the room for its axes
+_NEAR = 0.02                    # the share of the total that a picture may lack without a remark
 _MOST = 16                      # devices in a row or column of the mesh
-_ROWS = 12                      # of a table
+_ROWS = 12                      # the most rows of a table
 # Colours that differ in lightness, too: arguments, results, temporaries, code.
 _COLORS = {"arguments": "#31688e", "results": "#35b779", "temporaries": "#f59b42",
            "code": "#9a9a9a", "compute": "#31688e", "memory": "#f59b42", "links": "#8e4b8e"}
@@ -109,7 +109,7 @@ def _rect(x: float, y: float, width: float, height: float, color: str, title: st
 
 
 def _memory(plan: Plan) -> str:
-    """What the program takes as one bar, beside what there is."""
+    """The program's memory as one bar, beside the device's."""
     memory = plan.memory
     whole = max(memory.total, memory.available, 1)
     parts, x, legend = [], 0.0, []
@@ -173,7 +173,7 @@ def _over_time(plan: Plan) -> str:
                   _text(_LEFT + 6 if left else _WIDTH - 6, y(available) - 5,
                         f"available {binary_size(available)}", "start" if left else "end",
                         "#b3261e")]
-    # What is under the pointer says its line.
+    # A pointer over the area shows the line there.
     parts += [f'<rect x="{_LEFT + n * step:.1f}" y="0" width="{step:.2f}" height="{height}" '
               f'fill="transparent"><title>{escape(f"{binary_size(size)}: {line}")}</title></rect>'
               for n, (size, line) in enumerate(points)]
@@ -207,7 +207,7 @@ def _times(plan: Plan) -> str:
 
 
 def _mesh(plan: Plan) -> str:
-    """The devices as boxes, the last axis to the right; what goes along each axis beside them."""
+    """The devices as boxes, the last axis to the right; beside them the traffic of each axis."""
     *down, (right, across) = plan.mesh.items()
     rows = prod(size for _, size in down)
     shown_rows, shown = min(rows, _MOST), min(across, _MOST)

@@ -39,13 +39,13 @@ from .result import (
 
 MeshSizes = Mapping[str, int | None]
 Progress = Callable[[str], contextlib.AbstractContextManager[None]]
-_POINTS = 400       # of memory over the program that are kept
-_GROUPS = 64        # of devices that exchange, that are looked at
-_ROWS = 40          # of arguments, lines and exchanges
+_POINTS = 400       # the most points of memory over the program
+_GROUPS = 64        # the most groups of exchanging devices that are examined
+_ROWS = 40          # the most rows of arguments, lines and exchanges
 _DTYPES = {"bf16": "bfloat16", "f16": "float16", "f32": "float32", "f64": "float64",
            "c64": "complex64", "c128": "complex128", "s8": "int8", "u8": "uint8", "s4": "int4",
            "f8e4m3fn": "float8_e4m3fn", "f8e5m2": "float8_e5m2", "s32": "int32"}
-_ROOMY = "v5p"      # the chip with most memory, for which a program compiles that fits no other
+_ROOMY = "v5p"      # the chip with most memory, for programs that fit no other
 # How often the bytes of an operand pass a link of a ring of n devices.
 _SENT: dict[str, Callable[[int], float]] = {
     "all-reduce": lambda n: 2 * (n - 1) / n, "all-gather": lambda n: n - 1,
@@ -65,18 +65,18 @@ def plan(fun: Callable[..., PyTree], /, *args: PyTree, target: str | TopologyDes
     Args:
       fun: a function, or the result of `jit` with its options, as donated arguments.
       *args, **kwargs: its arguments: arrays, or anything with a shape and a dtype. Their shardings
-        say by names of axes how they are cut: `ShapeDtypeStruct(…, sharding=P("data", None))`;
-        arguments without are on each device as a whole.
+        may name axes only: `ShapeDtypeStruct(…, sharding=P("data", None))`; arguments without a
+        sharding are replicated on each device.
       target: the devices: "v5e:2x2", "tpu:v6e:16x16", "h100:8", "h100:4x8" of four hosts; or a
         `TopologyDescription`.
       mesh: the sizes of its axes, {"data": 4, "model": 2}, None for one that is left to find; or
-        the names. Left out, the axes are those that the arguments name, and one has all devices.
+        the names. By default, the axes that the arguments name, and one of them has all devices.
       search: compile for all sizes of the axes, and rank them.
       compiler_options: XLA's flags by name.
-      progress: a function from a step's name to a context in which the step runs; None says on a
-        terminal how long each takes.
-    Returns: A `Plan`; with `search=True` `Plans`. A program that needs more memory than there is
-      has a plan, too, which does not fit and says what to do.
+      progress: a function from a step's name to a context in which the step runs; None prints on a
+        terminal how long each step takes.
+    Returns: A `Plan`; with `search=True` `Plans`. A program that needs too much memory has a
+      plan, too: its `fits` is False, and its advice says what to do.
 
     ValueError for a target or mesh that is not possible, with those that are. RuntimeError where
     the compiler is not installed, with the line that installs it.
@@ -104,7 +104,7 @@ def plan(fun: Callable[..., PyTree], /, *args: PyTree, target: str | TopologyDes
 # Devices and meshes ------------------------------------------------------------------------------
 
 class _Devices(NamedTuple):
-    """What is compiled for: its name, the target if it has one, its chip, and its devices."""
+    """The devices to compile for: their name, the target if it has one, the chip, the devices."""
 
     name: str
     target: Target | None
@@ -127,7 +127,7 @@ class _Devices(NamedTuple):
 
 def _named_sizes(mesh: MeshSizes | Sequence[str] | None, arguments: PyTree
                  ) -> dict[str, int | None]:
-    """The axes of the mesh with the sizes that are given."""
+    """The axes of the mesh, each with its size, or None where the user gave none."""
     if not (mesh is None or isinstance(mesh, (str, Mapping, Sequence))):
         raise TypeError(f"plan: mesh={mesh!r:.60} of type {type(mesh).__name__} given; a dict from "
                         "names of axes to sizes, or a sequence of names, is required.")
@@ -180,17 +180,17 @@ def _sizes(sizes: MeshSizes, where: _Devices) -> dict[str, int]:
     if not sizes:
         return {}
     count = len(where.devices)
-    found = _factored(sizes, count)
-    if len(found) == 1:
-        return found[0]
-    if found:
+    fits = _factored(sizes, count)
+    if len(fits) == 1:
+        return fits[0]
+    if fits:
         raise ValueError(
             f"plan: the mesh {_partly(sizes)} given for the {count} devices of {where.name}: "
-            f"{len(found)} fit: {_some(found)}; give sizes, or search=True (--search), which tries "
+            f"{len(fits)} fit: {_some(fits)}; give sizes, or search=True (--search), which tries "
             "them all.")
-    given = prod(n or 1 for n in sizes.values())
+    asked = prod(n or 1 for n in sizes.values())
     raise ValueError(
-        f"plan: the mesh {_partly(sizes)} of {given} devices given, and {where.name} has "
+        f"plan: the mesh {_partly(sizes)} of {asked} devices given, and {where.name} has "
         f"{count}; as many are required: {_some(_factored(dict.fromkeys(sizes), count))}.")
 
 
@@ -253,20 +253,20 @@ class _Run(NamedTuple):
 
     def too_large(self, lowered: Lowered, sizes: Mapping[str, int], error: str, start: float,
                   label: str) -> Plan:
-        """The plan of a program that the compiler refuses: as it would be on a roomier chip."""
+        """The plan of a program that the compiler refuses, with the figures of a larger chip."""
         said = error.partition("RESOURCE_EXHAUSTED: ")[2].partition("); ")[0]
         notes = [f"the compiler says: {said or error}"]
-        found = _roomier(self.where)
-        if found is not None:
-            larger = self._replace(where=found)
+        roomier = _roomier(self.where)
+        if roomier is not None:
+            larger = self._replace(where=roomier)
             try:
-                again = larger.lowered(found.devices, sizes, label)
-                with self.progress(f"compiling for {found.name}, to see what is large{label}"):
+                again = larger.lowered(roomier.devices, sizes, label)
+                with self.progress(f"compiling for {roomier.name}, to see what is large{label}"):
                     compiled = again.compile(self.options)
             except lib.XlaRuntimeError:
                 pass
             else:
-                notes.append(f"figures describe {found.name}, for which the program compiles.")
+                notes.append(f"figures describe {roomier.name}, for which the program compiles.")
                 return _report(self.where, sizes, again, compiled, time.perf_counter() - start,
                                notes)
         return _refused(self.where, sizes, lowered, time.perf_counter() - start, notes)
@@ -292,7 +292,7 @@ def _is_array(x: object) -> bool:
 
 
 def _roomier(where: _Devices) -> _Devices | None:
-    """The same number of devices of the chip with most memory; None for those, and for GPUs."""
+    """As many devices of the chip with most memory; None if they are that chip, or GPUs."""
     count, chip = len(where.devices), where.chip
     if where.target is None or chip is None or chip.platform != "tpu" or (
             chip.memory >= CHIPS[_ROOMY].memory) or count > 2 and count % 4:
@@ -313,7 +313,7 @@ def _searched(run: _Run, meshes: Sequence[Mapping[str, int]]) -> Plans:
             plans.append(run.on(sizes, f" {mesh_text(sizes)} ({n} of {len(meshes)})"))
         except _NotDivided as error:
             refused[mesh_text(sizes)] = shortened(str(error), 200)
-        except Exception as error:      # of the function, which may depend on the sizes
+        except Exception as error:      # an error of the function, which may depend on the sizes
             if len(meshes) == 1:
                 raise
             text = " ".join(f"{type(error).__name__}: {error}".split())
@@ -372,7 +372,7 @@ def _report(where: _Devices, sizes: Mapping[str, int], lowered: Lowered, compile
 
 def _refused(where: _Devices, sizes: Mapping[str, int], lowered: Lowered, seconds: float,
              notes: list[str]) -> Plan:
-    """The plan of a program that compiles nowhere: only what its arguments take."""
+    """The plan of a program that compiles for no chip: only the memory of its arguments."""
     chip = where.chip
     shapes = {name: aval.shape for name, aval in zip(
         lowered._program.arg_names, lowered._program.closed.in_avals, strict=True)}
@@ -409,8 +409,8 @@ class _OtherCosts(Costs):
 
 
 def _place(at: source.Source) -> hlo.Place:
-    found = source.location(at)
-    return found.file, found.line, found.function
+    location = source.location(at)
+    return location.file, location.line, location.function
 
 
 def _lengths(program: Olympuspr, seen: set[int]) -> Iterator[tuple[tuple[str, int], int]]:
@@ -437,22 +437,22 @@ def _exchanges(collectives: Sequence[hlo.Collective], sizes: Mapping[str, int], 
         crossed: dict[str, None] = {}
         for members in (c.groups or [group])[:_GROUPS]:
             at = np.unravel_index(np.array(members) % count, shape)
-            crossed |= {name: None for name, places in zip(sizes, at, strict=False)
-                        if len({*places.tolist()}) > 1}
+            crossed |= {name: None for name, coordinates in zip(sizes, at, strict=False)
+                        if len({*coordinates.tolist()}) > 1}
         axes = ", ".join(name for name in sizes if name in crossed)
         link = _link(where, group)
         sent = c.data * _SENT.get(c.kind, lambda n: 1.0)(len(group))
         rows.setdefault((c.kind, axes or "no axis", link), []).append(
             (c.times, sent * c.times, line_of(c.place)))
-    found = [Exchange(kind=kind, axes=axes, link=link, count=sum(r[0] for r in parts),
-                      bytes=sum(r[1] for r in parts), line=max(parts, key=lambda r: r[1])[2])
-             for (kind, axes, link), parts in rows.items()]
-    found.sort(key=lambda e: -e.bytes)
-    return found[:_ROWS], any(e.link == "network" for e in found)
+    exchanges = [Exchange(kind=kind, axes=axes, link=link, count=sum(r[0] for r in parts),
+                          bytes=sum(r[1] for r in parts), line=max(parts, key=lambda r: r[1])[2])
+                 for (kind, axes, link), parts in rows.items()]
+    exchanges.sort(key=lambda e: -e.bytes)
+    return exchanges[:_ROWS], any(e.link == "network" for e in exchanges)
 
 
 def _link(where: _Devices, group: Sequence[int]) -> str:
-    """What devices of a group are joined by."""
+    """The link between the devices of a group."""
     if where.chip is None:
         return "memory"
     if where.chip.platform == "tpu":
@@ -472,7 +472,7 @@ def _seconds(chip: Chip | None, flops: Mapping[str, float], moved: float,
 
 
 def _lines(held: Sequence[hlo.PeakMemory]) -> list[LineMemory]:
-    """What is held at the peak, by line, the most first."""
+    """The memory held at the peak, by line, the most first."""
     rows: dict[hlo.Place | None, list[int]] = {}
     for part in held:
         rows.setdefault(part.place, []).append(part.bytes)
@@ -501,12 +501,12 @@ def _shards(lowered: Lowered, shardings: Mapping[str, Sharding | None] | None = 
             ) -> Iterator[tuple[str, Aval, int]]:
     """The name and type of each argument that is read, and the bytes of its numbers on a device."""
     program = lowered._program
-    given = shardings or dict(zip(program.arg_names, lowered._placement.shardings or (),
-                                  strict=False))
+    by_name = shardings or dict(zip(program.arg_names, lowered._placement.shardings or (),
+                                    strict=False))
     for name, aval in zip(program.arg_names, program.closed.in_avals, strict=True):
-        sharding = given.get(name)
+        sharding = by_name.get(name)
         if sharding is None and shardings is not None:
-            continue        # which the program does not read
+            continue        # the program does not read it
         yield name, aval, _bytes(aval, sharding)
 
 
@@ -522,18 +522,18 @@ def _donatable(lowered: Lowered, compiled: Compiled) -> int:
     outs: dict[tuple[object, object], list[int]] = {}
     for aval, sharding in zip(executable.out_avals, executable.out_shardings, strict=False):
         outs.setdefault((tuple(aval.shape), aval.dtype), []).append(_bytes(aval, sharding))
-    found = 0
+    total = 0
     for want in (True, False):      # donated arguments take theirs first
         for aval, donated in zip(program.closed.in_avals, program.donated, strict=True):
             left = outs.get((tuple(aval.shape), aval.dtype))
             if donated is want and left:
                 size = left.pop()
-                found += 0 if want else size
-    return found
+                total += 0 if want else size
+    return total
 
 
 def _thinned(points: Sequence[tuple[int, hlo.Place | None]]) -> list[tuple[int, str]]:
-    """Memory over the program in as many points as a picture shows: of each stretch the most."""
+    """Memory over the program, by the maximum of each of as many stretches as a picture shows."""
     width = -(-len(points) // _POINTS) or 1
     parts = [max(points[n:n + width], key=lambda p: p[0]) for n in range(0, len(points), width)]
     return [(size, line_of(place)) for size, place in parts]

@@ -1,4 +1,4 @@
-"""What a plan says: figures of one device, as text, JSON and HTML."""
+"""The contents of a plan: figures of one device, as text, JSON and HTML."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class MemoryPlan:
     Attributes:
       arguments: of the program's arguments.
       results: of its results, without those in the place of donated arguments.
-      donated: that results take over from arguments.
-      temporaries: of values in between, at most.
-      code: of the program itself, where the compiler says it.
-      available: for a program on the device; 0 where that is not known.
+      donated: bytes that results take over from arguments.
+      temporaries: bytes of intermediate values at the peak.
+      code: bytes of the program itself, where the compiler reports it.
+      available: bytes for a program on the device; 0 where the size is not known.
 
     >>> import olympus
     >>> olympus.debug.MemoryPlan(arguments=8, results=4, temporaries=2, available=10).fits
@@ -50,7 +50,7 @@ class MemoryPlan:
 
     @property
     def fits(self) -> bool:
-        """Whether the device has as much."""
+        """Whether the device has that much memory."""
         return not self.available or self.total <= self.available
 
 
@@ -72,7 +72,7 @@ class ArgumentMemory:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LineMemory:
-    """What one line holds when most memory is held.
+    """The memory that one line holds at the peak.
 
     >>> import olympus
     >>> olympus.debug.LineMemory(line="f.py:1 (f)", text="x @ w", bytes=512, arrays=1).arrays
@@ -113,7 +113,7 @@ class Exchange:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Plan:
-    """What a program takes on devices that need not be here: the result of `olympus.debug.plan`.
+    """The memory and time of a program on devices that need not be here, from `olympus.debug.plan`.
 
     Printed, it is a report; `to_json` and `to_html` give it in other forms, and notebooks show it.
     All figures describe one device.
@@ -176,7 +176,7 @@ class Plan:
 
     @property
     def least_seconds(self) -> float:
-        """The time below which no run comes, if all parts overlap; 0 if not known."""
+        """The least time of a run, if all parts overlap; 0 if not known."""
         return max(self.seconds.values(), default=0.0)
 
     def __repr__(self) -> str:

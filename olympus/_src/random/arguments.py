@@ -57,14 +57,14 @@ def draw_shape(name: str, shape: int | Shape | None, *params: ArrayLike) -> Dims
     """
     if shape is not None and _PYTHON_NUMBERS.issuperset(map(type, params)):
         return canonical_shape(shape, name)     # nothing to broadcast
-    given = [shape_of(p, name) for p in params]
+    shapes = [shape_of(p, name) for p in params]
     for p in params:
         refuse_complex(name, p)
     if shape is None:
-        return broadcast_shapes(*given)
+        return broadcast_shapes(*shapes)
     dims = canonical_shape(shape, name)
     try:
-        together = broadcast_shapes(dims, *given)
+        together = broadcast_shapes(dims, *shapes)
         if dims == () and compatible.value and set(together) == {1}:
             return together
         fits = together == dims
@@ -72,7 +72,7 @@ def draw_shape(name: str, shape: int | Shape | None, *params: ArrayLike) -> Dims
         fits = False
     if not fits:
         raise ValueError(f"{name}: shape {dims} given with parameters of shapes "
-                         f"{', '.join(map(str, given))};\n  parameters must broadcast to the "
+                         f"{', '.join(map(str, shapes))};\n  parameters must broadcast to the "
                          "shape; pass a shape whose last axes are theirs.")
     return dims
 

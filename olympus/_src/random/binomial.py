@@ -143,8 +143,8 @@ def binomial_of(key: ArrayLike, n: Array, p: Array) -> Array:
 
 @fused(static=("shape", "dtype"))
 def _binomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, *, shape: Dims, dtype: DType) -> Array:
-    given = typeof(p).dtype
-    drawn = binomial_of(typed(key), parameter(n, given, shape), parameter(p, given, shape))
+    real = typeof(p).dtype
+    drawn = binomial_of(typed(key), parameter(n, real, shape), parameter(p, real, shape))
     return convert_element_type(drawn, dtype)
 
 
@@ -178,8 +178,8 @@ def binomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: Shape | None = N
 def _multinomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, *, shape: Dims, dtype: DType,
                  unroll: int | bool) -> Array:
     """Each outcome's count is binomial, given the counts of the outcomes before it."""
-    given = typeof(n).dtype
-    p, n = parameter(p, given, shape), parameter(n, given, shape[:-1])
+    real = typeof(n).dtype
+    p, n = parameter(p, real, shape), parameter(n, real, shape[:-1])
     last = len(shape) - 1
     rest = cumsum(p, last, reverse=True)
     share = p / where(rest == 0.0, 1.0, rest)

@@ -43,8 +43,8 @@ class Cipher(Primitive):
     def infer(self, *avals: ShapedArray) -> list[ShapedArray]:
         n = self.key_words + self.words
         if len(avals) != n or any(a.dtype != U32 or a.shape != avals[-1].shape for a in avals):
-            given = ", ".join(map(str, avals))
-            raise TypeError(f"{self.name}: operands {given} given; {n} uint32 arrays of one shape "
+            shown = ", ".join(map(str, avals))
+            raise TypeError(f"{self.name}: operands {shown} given; {n} uint32 arrays of one shape "
                             "are required; convert and broadcast them.")
         return list(avals[self.key_words:])
 

@@ -205,9 +205,9 @@ def geometric(key: ArrayLike, p: ArrayLike, shape: Shape | None = None,
     >>> print(x.min(), x.mean().round(1))
     1 4.0
     """
-    given = promote.plain(promote.operand("geometric", p))
-    real = at_least_32_bits(dtypes.to_inexact_dtype(typeof(given).dtype))
-    p = parameter(given, real, shape)
+    odds = promote.plain(promote.operand("geometric", p))
+    real = at_least_32_bits(dtypes.to_inexact_dtype(typeof(odds).dtype))
+    p = parameter(odds, real, shape)
     u = positive_unit(key, shape, real)
     count = floor(log(u) / log_rest(p))
     return convert_element_type(count + 1.0, dtype)

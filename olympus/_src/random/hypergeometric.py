@@ -121,8 +121,8 @@ def hypergeometric(key: ArrayLike, ngood: ArrayLike, nbad: ArrayLike, nsample: A
     >>> print(x.mean().round(1), x.max() <= 6)
     2.0 True
     """
-    given = dtypes.default_float()
-    urn = (floor(parameter(x, given, shape)) for x in (ngood, nbad, nsample))
+    real = dtypes.default_float()
+    urn = (floor(parameter(x, real, shape)) for x in (ngood, nbad, nsample))
     return convert_element_type(hypergeometric_of(key, *urn), dtype)
 
 
@@ -130,9 +130,9 @@ def hypergeometric(key: ArrayLike, ngood: ArrayLike, nbad: ArrayLike, nsample: A
 def _multivariate_hypergeometric(key: ArrayLike, colors: ArrayLike, drawn: ArrayLike, *,
                                  shape: Dims, dtype: DType) -> Array:
     """Each colour's number is hypergeometric, given the numbers of the colours before it."""
-    given, last = dtypes.default_float(), len(shape) - 1
-    colors = floor(parameter(colors, given, shape))
-    drawn = floor(parameter(drawn, given, shape[:-1]))
+    real, last = dtypes.default_float(), len(shape) - 1
+    colors = floor(parameter(colors, real, shape))
+    drawn = floor(parameter(drawn, real, shape[:-1]))
     possible = ((drawn >= 0.0) & (drawn <= reduce_sum(colors, (last,)))
                 & (reduce_min(colors, (last,)) >= 0.0))
     drawn = where(possible, drawn, -1.0)

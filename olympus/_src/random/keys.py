@@ -438,11 +438,11 @@ def generator_of(name: str, impl: GeneratorLike, dtype: DTypeLike | None = None)
         return asked.impl
     if isinstance(asked, Generator):
         return asked
-    given = config.default_prng_impl.value if asked is None else asked
-    if not isinstance(given, str):
-        raise TypeError(f"{name}: impl of unrecognized type {type(given).__name__} given; the name "
+    named = config.default_prng_impl.value if asked is None else asked
+    if not isinstance(named, str):
+        raise TypeError(f"{name}: impl of unrecognized type {type(named).__name__} given; the name "
                         "of a generator is required.")
-    generator = GENERATORS.get(given)
+    generator = GENERATORS.get(named)
     if generator is None:
         raise ValueError(f"{name}: impl {asked!r} given; one of {', '.join(map(repr, GENERATORS))} "
                          "is required.")
@@ -598,8 +598,8 @@ def key_impl(keys: ArrayLike) -> str | Generator:
     return _spec(_generator(typed(keys)))
 
 
-def _as_given(given: ArrayLike, keys: Array) -> Array:
-    return keys if _is_key(given) else random_unwrap_p.bind(keys)
+def _as_given(like: ArrayLike, keys: Array) -> Array:
+    return keys if _is_key(like) else random_unwrap_p.bind(keys)
 
 
 def clone(key: ArrayLike) -> Array:

@@ -66,8 +66,8 @@ def _multivariate_normal(key: ArrayLike, mean: ArrayLike, cov: ArrayLike, *, sha
     # Without a dimension there is nothing to factor, nor a largest eigenvalue.
     if not shape[-1]:
         return parameter(mean, dtype, shape)
-    given = at_least_32_bits(typeof(mean).dtype)
-    factor = _factor(parameter(cov, given, shape_of(cov)), method)
+    real = at_least_32_bits(typeof(mean).dtype)
+    factor = _factor(parameter(cov, real, shape_of(cov)), method)
     z = standard_normal(typed(key), shape, dtype)
     moved = einsum("...ij,...j->...i", factor, z)
     out = parameter(mean, typeof(moved).dtype, shape) + moved

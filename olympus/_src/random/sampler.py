@@ -71,8 +71,8 @@ def sampler(*, wide: bool = False, counts: bool = False, methods: tuple[str, ...
 
         @fused(static=("shape", "dtype", "method"))
         @functools.wraps(fun)
-        def program(key: ArrayLike, *given: ArrayLike, **fixed: object) -> Array:
-            return fun(typed(key), *given, **fixed)
+        def program(key: ArrayLike, *args: ArrayLike, **fixed: object) -> Array:
+            return fun(typed(key), *args, **fixed)
 
         def settled(key: ArrayLike, operands: tuple[ArrayLike, ...], shape: int | Shape | None,
                     dtype: DTypeLike | None, out_sharding: ShardingLike, **options: str) -> Array:

@@ -54,9 +54,9 @@ def logseries(key: ArrayLike, p: ArrayLike, shape: Shape | None = None,
     >>> print(x.min(), x.mean().round(1))
     1 1.6
     """
-    given = dtypes.default_float()
-    p = parameter(p, given, shape)
-    u, v = (1.0 - unit(k, shape, given) for k in subkeys(key))
+    real = dtypes.default_float()
+    p = parameter(p, real, shape)
+    u, v = (1.0 - unit(k, shape, real) for k in subkeys(key))
     q = -expm1(log1p(-p) * u)
     one, two = full_like(p, 1.0), full_like(p, 2.0)
     many = floor(1.0 + log(v) / log(q))
@@ -84,17 +84,17 @@ def zipf(key: ArrayLike, a: ArrayLike, shape: Shape | None = None,
     0.83
     """
     # Floors of Pareto numbers below the largest one, accepted by the ratio of the two laws.
-    given = dtypes.default_float()
-    power = parameter(a, given, shape) - 1.0
+    real = dtypes.default_float()
+    power = parameter(a, real, shape) - 1.0
     possible = power > 0.0
     power = where(possible, power, 1.0)
-    least = exp(-power * float(np.log(_largest(dtype, given))))
+    least = exp(-power * float(np.log(_largest(dtype, real))))
     scale = expm1(-power * float(np.log(2.0)))
 
     def draw(state: Sequence[Array]) -> tuple[Array, ...]:
         out, accepted, key = state
         key, u_key, v_key = subkeys(key, 3)
-        u, v = (1.0 - unit(k, shape, given) for k in (u_key, v_key))
+        u, v = (1.0 - unit(k, shape, real) for k in (u_key, v_key))
         u = least + u * (1.0 - least)
         k = floor(exp(-log(u) / power))
         share = expm1(-power * log1p(1.0 / k)) / scale

@@ -1,9 +1,9 @@
-"""Whether a program ends so soon that the thread that calls it had better run it.
+"""Whether a program is so short that the calling thread had better run it itself.
 
 XLA:CPU runs a program in a thread of its own, so that the caller can go on. To wake that thread
-takes about 40 us of CPU time a call, and delays the result as long; a program that takes less gains
-nothing by it. XLA itself leaves only programs of under 1,000 floating-point operations to the
-caller, whatever else they do; here the time of a program is estimated from its equations.
+takes about 40 us of CPU time a call, and delays the result as long; a shorter program gains nothing
+by it. XLA itself runs only programs of fewer than 1,000 floating-point operations in the caller's
+thread, whatever else they do; here the time of a program is estimated from its equations.
 `tools/dispatch_table.py` measured the limit and the pace of each operation.
 """
 
@@ -17,7 +17,7 @@ from ..core.ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, derived
 # calls without waiting, the gain equals the loss of running beside the caller on a free core.
 LIMIT = 1e5
 _EQUATION = 20.0    # the least time of an equation, so that few are visited before the limit
-_STEP = 400.0       # the time that an equation, as a kernel of its own, adds to each step of a loop
+_STEP = 400.0       # what an equation adds to each step of a loop, as a kernel of its own
 
 
 @derived

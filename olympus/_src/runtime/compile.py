@@ -51,38 +51,38 @@ brief: Any = util.lazy_module("olympus._src.runtime.brief")    # nothing is comp
 _elements: Any = util.lazy_module("olympus._src.runtime.elements")
 _dumps: Any = util.lazy_module("olympus._src.runtime.dumps")     # under olympus_dump_ir_to
 _check: Any = util.lazy_module("olympus._src.core.check")       # under enable_checks
-foreign: Any = util.lazy_module("olympus._src.runtime.foreign")     # for who calls such functions
-disk_cache: Any = util.lazy_module("olympus._src.runtime.disk_cache")  # who turns it off, spares it
+foreign: Any = util.lazy_module("olympus._src.runtime.foreign")     # for foreign calls
+disk_cache: Any = util.lazy_module("olympus._src.runtime.disk_cache")  # not while it is off
 Client = lib.Client
 LoadedExecutable = lib.LoadedExecutable
 _compilations = itertools.count(1)
-_LOOK_EVERY = 128       # compilations; one takes some ten mappings
+_LOOK_EVERY = 128       # compilations; each takes some ten mappings
 _MOST_BYTES = 2 << 30   # of all compiled programs
-# Of constants in an entry of the disk cache: with 100 MB, reading it takes longer than compiling,
-# and 250 MB more of memory.
+# Bytes of constants in an entry of the disk cache: with 100 MB, reading the entry takes longer than
+# compiling, and 250 MB of memory more.
 _MOST_CONSTANTS = 32 << 20
 _MAPPINGS = Path("/proc/self/maps")
 _MOST_MAPPINGS = Path("/proc/sys/vm/max_map_count")
-# What C++ gets of a call that it has no program for: the result, how it calls itself next time, and
-# whether it forgets the call's signature.
+# C++ has no program for a call, and gets: the result, the data for its own calls from then on, and
+# whether to forget the call's signature.
 Missed: TypeAlias = tuple[PyTree, lib.FastPath | None, bool]
 _Part: TypeAlias = tuple[DType, tuple[int, ...]]    # of an array, on one device
 
 
 class Loaded:
-    """An executable of XLA; it goes when no program has it any more."""
+    """An executable of XLA, freed when no program and no table holds it."""
 
     __slots__ = ("xla", "key", "bytes", "constants", "sources", "code", "levels", "brief", "calls",
                  "__weakref__")
-    # By measurement: 64 bytes for a byte of bytecode that is no constant, and what each one takes.
+    # Measured memory: 64 bytes for each serialized byte that is no constant, and a least amount.
     PER_BYTE, AT_LEAST = 64, 128 << 10
 
     def __init__(self, xla: LoadedExecutable, key: ModuleKey | None, size: int, constants: int,
                  code: bytes | None = None, levels: int = 0, brief: bool = False,
                  calls: Sequence[lib.WeakCall] = ()) -> None:
         self.xla, self.key = xla, key
-        self.calls = calls      # what XLA has of the host's functions
-        self.brief = brief      # whether the thread that calls it runs it
+        self.calls = calls      # by which XLA calls functions of the host
+        self.brief = brief      # whether the calling thread runs it
         self.levels = levels    # of loops, branches and calls
         #: The serialized form of an executable that was not compiled in this process.
         self.code = code
@@ -93,8 +93,8 @@ class Loaded:
 
     def serialized(self) -> bytes:
         """The executable as bytes, which another process can run."""
-        # XLA keeps the object code of executables that it compiles and drops the loaded ones': a
-        # loaded one that it serializes again can be loaded, and fails when it runs.
+        # XLA keeps the object code of an executable that it compiled, not of one that it loaded:
+        # serialized again, a loaded one could be loaded, but would fail when it runs.
         if self.levels > LOADABLE:
             raise ValueError(f"serialize: {_too_deep(self.levels)}; write equal levels as one loop "
                              "(lax.scan over their parameters), or export the function.")
@@ -109,21 +109,21 @@ def _too_deep(levels: int) -> str:
 class Executables:
     """All executables by a digest of their module: equal programs are compiled once.
 
-    Those that have an identity are lowered once, too: it leads to the module's digest.
+    Programs that have an identity are lowered once, too: it leads to the module's digest.
     Programs hold their executables. The table holds the executables used last, so that a function
-    made anew in a loop finds its predecessor's; beyond that budget it is weak. An
-    executable has copies of its constants: it is let go with the first large one of them.
+    made anew in a loop finds its predecessor's; beyond a budget its references are weak. An
+    executable has copies of its constants: when a large constant dies, the table releases it.
     """
 
     LARGE = 1 << 18     # bytes of a constant
-    MOST, MOST_BYTES = 128, 64 << 20    # one takes ten memory mappings, large ones a hundred
+    MOST, MOST_BYTES = 128, 64 << 20    # each takes ten memory mappings, a large one a hundred
 
     def __init__(self) -> None:
         self.by_digest: WeakValueDictionary[Hashable, Loaded] = WeakValueDictionary()
         self.recent: OrderedDict[Hashable, Loaded] = OrderedDict()
         self.programs: Memo = Memo(4096)
         self.bytes = 0      # of the recent ones
-        self._lock = threading.RLock()      # a constant may go while it is held
+        self._lock = threading.RLock()      # reentrant: a constant may die while it is held
         util.known_cache(self)
 
     def find(self, program: Hashable) -> tuple[Loaded, Interface] | None:
@@ -153,7 +153,7 @@ class Executables:
         """Release an executable when one of its large constants goes."""
         if loaded.constants <= self.LARGE:
             return
-        held = ref(loaded)      # or the constants would keep it
+        held = ref(loaded)      # else the constants would keep it alive
 
         def gone(_: object) -> None:
             if (found := held()) is not None:
@@ -164,17 +164,17 @@ class Executables:
                 loaded.sources[id(x)] = ref(x, gone)
 
     def release(self, loaded: Loaded) -> None:
-        """Hold an executable no longer, unless a program does."""
+        """Drop the table's own reference to an executable; programs keep theirs."""
         with self._lock:
             if self.recent.pop(loaded.key, None) is not None:
                 self.bytes -= loaded.bytes
 
     def total_bytes(self) -> int:
-        """The bytes of all, those that only programs hold too."""
+        """The bytes of all executables, including those that only programs hold."""
         return sum(loaded.bytes for loaded in list(self.by_digest.values()))
 
     def cache_clear(self) -> None:
-        """Hold none any more, and find none of those that programs hold."""
+        """Forget all executables; those that programs hold are not found again, either."""
         with self._lock:
             self.by_digest.clear()
             self.recent.clear()
@@ -185,29 +185,29 @@ _executables = Executables()
 
 
 class Placement(NamedTuple):
-    """Where a program runs, as its arguments say."""
+    """Where a program runs, by the placement of its arguments."""
 
     devices: tuple[Device, ...]
     committed: bool
-    # Per argument, if one is spread over a mesh, or None.
+    # Per argument; empty if none is sharded over a mesh.
     shardings: tuple[NamedSharding | None, ...] = ()
     memories: tuple[str | None, ...] = ()       # per argument, if some may be donated
-    mesh: Mesh | None = None        # the one around, on which values are made
-    layouts: tuple[str | None, ...] = ()        # per argument, if one is not by rows, or demanded
+    mesh: Mesh | None = None        # the ambient mesh, on which values are made
+    layouts: tuple[str | None, ...] = ()        # per argument; () if all are the default, by rows
 
     @property
     def platform(self) -> str:
-        """The platform by whose rules it is lowered."""
+        """The platform whose lowering rules apply."""
         return rules_of(self.devices[0])
 
     def over(self, devices: Sequence[Device]) -> Placement:
-        """On these devices, of a program that was lowered for meshes without."""
+        """This placement on `devices`, for a program lowered for meshes without devices."""
         return self._replace(devices=tuple(devices), committed=True,
                              shardings=concrete(self.shardings, tuple(devices)))
 
     @property
     def several(self) -> tuple[Device, ...]:
-        """The devices if they are more than one, else none: one may still be exchanged."""
+        """The devices if they are several, else (): a program of one device fits any device."""
         return self.devices if len(self.devices) > 1 else ()
 
 
@@ -227,7 +227,7 @@ class Executable:
                  specs: Sequence[PartitionSpec] = ()) -> None:
         self.loaded, self.name = loaded, interface.name
         self.effects = frozenset([e for e in closed.effects if e.compiled])
-        _executables.watch(loaded, getattr(closed, "consts", ()))   # none of one that is loaded
+        _executables.watch(loaded, getattr(closed, "consts", ()))   # a loaded program has none
         self.interface, self.placement = interface, placement
         self.xla = xla = loaded.xla
         self.in_avals, self.out_avals, self.kept = closed.in_avals, closed.out_avals, list(kept)
@@ -241,7 +241,7 @@ class Executable:
         if config.no_collectives.value and len(self.devices) > 1:
             _check_silent(self.name, xla)
         self.absent = lib.is_absent(self.devices[0])
-        self.common = spans_processes(self.devices)     # and was not compared with others' yet
+        self.common = spans_processes(self.devices)     # not yet compared with the others
         taken = [i for i, k in enumerate(self.kept) if k]
         ins, self.out_shardings = _shardings(
             xla, self.devices, [self.demanded[i] if self.demanded else None for i in taken],
@@ -250,24 +250,24 @@ class Executable:
             self.out_avals, self.out_shardings, interface.memories, strict=True)]
         named = [s.update(spec=spec) if type(s) is NamedSharding else None
                  for s, spec in zip(self.out_shardings, specs)] or interface.out_shardings
-        for i, s in enumerate(named):       # by the name that the user gave it
+        for i, s in enumerate(named):       # the user's spec for the same sharding
             if s is not None and s.is_equivalent_to(self.out_shardings[i], stored[i].ndim):
                 self.out_shardings[i] = s
-        # Types of arrays: nothing varies outside of a program, and their places are known.
+        # The types of result arrays: outside of a program they vary along no axis and have devices.
         self.physical_out = [a.update(vma=frozenset()).at(s)
                              for a, s in zip(stored, self.out_shardings, strict=True)]
-        self.layouts: dict[int, str | None] = {}    # of arguments, if any is not by rows
+        self.layouts: dict[int, str | None] = {}    # by argument; empty if all are by rows
         if any(placement.layouts):
-            self.layouts = {i: demanded_layout(Layout.from_pjrt_layout(found))
-                            for i, found in zip(taken, lib.layouts(xla)[0], strict=True)}
-        # None for results that are not read.
+            self.layouts = {i: demanded_layout(Layout.from_pjrt_layout(layout))
+                            for i, layout in zip(taken, lib.layouts(xla)[0], strict=True)}
+        # None for arguments that are not read.
         self.in_shardings: list[Sharding | None] = [None] * len(self.kept)
         for i, s in zip(taken, ins):
             self.in_shardings[i] = s
         self.handlers = [lib.result_handler(a, s, self.committed)
                          for a, s in zip(self.physical_out, self.out_shardings)]
         self.arg_names = [n for n, k in zip(arg_names, self.kept) if k]
-        # Several devices given one buffer twice, once to give it up, end the process.
+        # A buffer passed twice, once donated, to a program of several devices ends the process.
         self.donated: Sequence[int] = ()
         self.exclusive: Sequence[int] = ()
         if interface.donated and len(self.devices) > 1:
@@ -286,19 +286,19 @@ class Executable:
                 "run; lower it for those of olympus.devices().")
         if self.common:
             self.common = not check_same_program(self.name, self.loaded.key, self.devices)
-        kept = [self._placed(i, args[i], s) for i, s in enumerate(self.in_shardings)
+        used = [self._placed(i, args[i], s) for i, s in enumerate(self.in_shardings)
                 if s is not None]
         if self.layouts:
-            kept = [relaid(x, layout) for x, layout in zip(kept, self.layouts.values(),
+            used = [relaid(x, layout) for x, layout in zip(used, self.layouts.values(),
                                                            strict=True)]
-        if self.exclusive and lib.may_share([kept[i] for i in self.exclusive]):
-            self._check_given_once(kept, self.donated, self.exclusive)
+        if self.exclusive and lib.may_share([used[i] for i in self.exclusive]):
+            self._check_given_once(used, self.donated, self.exclusive)
         try:
             if self.effects or self.hosts or self.untried:
                 ordered = any(e.ordered for e in self.effects)
                 if ordered:     # programs may overlap on a device, ordered effects must not
                     wait_for_ordered()
-                outs, token = lib.execute_with_tokens(self.xla, kept, self.handlers)
+                outs, token = lib.execute_with_tokens(self.xla, used, self.handlers)
                 if self.effects:
                     add_pending(token, ordered)
                 # A program is over when its results are there; to wait in another thread for one
@@ -309,25 +309,25 @@ class Executable:
                     lib.wait_for([token])
                     self.untried = ()
                 return outs
-            return lib.execute(self.xla, kept, self.handlers)
+            return lib.execute(self.xla, used, self.handlers)
         except lib.XlaRuntimeError as error:
             if "onate" in str(error):
-                self.check_given_once(kept)
+                self.check_given_once(used)
             raise user_error(error, self.name, self.untried) from None
 
-    def check_given_once(self, kept: Sequence[Array]) -> None:
+    def check_given_once(self, used: Sequence[Array]) -> None:
         """RuntimeError if a donated argument, of those read, is given as another one, too."""
-        self._check_given_once(kept, self.interface.donated, range(len(kept)))
+        self._check_given_once(used, self.interface.donated, range(len(used)))
 
-    def _check_given_once(self, kept: Sequence[Array], donated: Sequence[int],
+    def _check_given_once(self, used: Sequence[Array], donated: Sequence[int],
                           exclusive: Sequence[int]) -> None:
         """RuntimeError for a donated argument whose memory another argument has too."""
         owners: dict[int, int] = {}
         for i in exclusive:
-            for address in lib.addresses(kept[i]):
+            for address in lib.addresses(used[i]):
                 j = owners.setdefault(address, i)
                 if j != i and (i in donated or j in donated):
-                    same = "are the same array" if kept[i] is kept[j] else "share their memory"
+                    same = "are the same array" if used[i] is used[j] else "share their memory"
                     raise RuntimeError(
                         f"jit: arguments {self.arg_names[j]} and {self.arg_names[i]} of "
                         f"{self.name} {same}, and donated: Attempt to use a buffer that was "
@@ -356,7 +356,7 @@ class Executable:
 
     @property
     def watched(self) -> bool:
-        """Whether Python is around each run: C++ keeps neither tokens nor functions of the host."""
+        """Whether Python wraps each run: C++ keeps neither tokens nor functions of the host."""
         return bool(self.effects or self.hosts)
 
     def fastpath(self, out_tree: PyTreeDef, args: Sequence[Array], given: Sequence[object],
@@ -366,20 +366,20 @@ class Executable:
         Args:
           out_tree: the structure of the results.
           args: flat arguments of a call, as the program takes them.
-          given: the same as the user gave them.
-          watched: by what C++ is called, if Python is around its calls.
+          given: the arguments as the user passed them.
+          watched: the caller of the C++ object, if Python wraps its calls.
         """
-        # C++ would leave out what Python does around the program: look for NaN and at keys, make
-        # float0 of the device's stand-in.
+        # C++ would skip Python's work around the program: checks of NaN and of keys, and the
+        # conversion of a stand-in on the device to float0.
         if debugging() or config.debug_key_reuse.value or any(map(is_float0, self.out_avals)):
             return None
-        # A program without results leaves no trace of its end but a token.
+        # Without results, only a token tells when a program has ended.
         if self.watched and (watched is None or not self.out_avals or any(
                 h.transfers for h in self.hosts)):
             return None
         if any(layout_of(args[i]) != layout for i, layout in self.layouts.items()):
             return None
-        # Gloo's errors, which Python explains, C++ would raise as they are.
+        # C++ would raise Gloo's errors without the explanation that Python adds.
         if self.placement.platform == "cpu" and spans_processes(self.devices) and (
                 re.search(_COLLECTIVE, lib.hlo_text(self.xla) or "")):
             return None
@@ -388,7 +388,7 @@ class Executable:
         if copied is None:
             return None
         ins = [s for s in self.in_shardings if s is not None]
-        # C++ has `shard_fallback` move uncommitted arrays to where they are taken.
+        # For C++, `shard_fallback` moves uncommitted arrays to where the program takes them.
         if len(self.devices) > 1 and not all(
                 _fits(x, s) or not x._committed
                 for x, s in zip(args, self.in_shardings) if s is not None):
@@ -406,72 +406,71 @@ def _part_of_device(aval: ShapedArray, sharding: Sharding) -> _Part:
 
 def _exclusive(donated: Sequence[int], ins: Sequence[_Part], outs: Sequence[_Part]
                ) -> tuple[list[int], list[int]]:
-    """The arguments that are given up, and those that may share their memory with one of them.
+    """The arguments whose buffers XLA reuses, and the arguments that may share such a buffer.
 
-    Given are parts: dtypes and shapes. A buffer is given up to a result that is as large.
+    `ins` and `outs`: dtypes and shapes on one device. XLA reuses a buffer for a result of its size.
     """
     sizes = {dtype.itemsize * prod(shape) for dtype, shape in outs}
     donated = [i for i in donated if ins[i][0].itemsize * prod(ins[i][1]) in sizes]
-    found, wanted = Counter(ins), {ins[i] for i in donated}
-    return donated, [i for i, part in enumerate(ins) if part in wanted and found[part] > 1]
+    counts, wanted = Counter(ins), {ins[i] for i in donated}
+    return donated, [i for i, part in enumerate(ins) if part in wanted and counts[part] > 1]
 
 
 def _shardings(xla: LoadedExecutable, devices: tuple[Device, ...],
-               given: Sequence[NamedSharding | None], ins: Sequence[Aval],
+               asked: Sequence[NamedSharding | None], ins: Sequence[Aval],
                outs: Sequence[ShapedArray], meshes: Sequence[Mesh], memories: Sequence[str | None]
                ) -> tuple[list[Sharding], list[Sharding]]:
     """Where a program takes the arguments that it reads and leaves its results."""
     if len(devices) == 1:
-        # Code for many devices means the same on one: results are spread like an argument.
+        # As on several devices, a result has the sharding of an argument of its rank.
         here = lib.single_device_sharding(devices[0])
         other = NamedSharding(meshes[0], PartitionSpec()) if meshes else here
-        like = {physical_aval(a).ndim: s for s, a in zip(given[::-1], ins[::-1], strict=True)
+        like = {physical_aval(a).ndim: s for s, a in zip(asked[::-1], ins[::-1], strict=True)
                 if s is not None and demanded_memory(s) is None}
-        found = [like.get(a.ndim, other) for a in outs]
+        chosen = [like.get(a.ndim, other) for a in outs]
         return [s or lib.single_device_sharding(devices[0], memory_kind(a))
-                for s, a in zip(given, ins)], [
-            s if kind is None else s.with_memory_kind(kind) for s, kind in zip(found, memories)]
+                for s, a in zip(asked, ins)], [
+            s if kind is None else s.with_memory_kind(kind) for s, kind in zip(chosen, memories)]
     parameters, results = lib.shardings(xla)
-    # A result that is cut like an argument has the argument's sharding.
+    # A result that XLA tiles like an argument has the argument's sharding.
     by_tiling: dict[Any, NamedSharding] = {}
-    for s, t, a in zip(given, parameters, ins):
+    for s, t, a in zip(asked, parameters, ins):
         if s is not None and demanded_memory(s) is None and device_tuple(s) == devices:
             by_tiling.setdefault((physical_aval(a).ndim, t), s)
     return ([s or named(meshes, devices, t, physical_aval(a).ndim, memory_kind(a))
-             for s, t, a in zip(given, parameters, ins)],
+             for s, t, a in zip(asked, parameters, ins)],
             [named(meshes, devices, t, a.ndim, kind) if (a.ndim, t) not in by_tiling else
              by_tiling[a.ndim, t] if kind is None else by_tiling[a.ndim, t].with_memory_kind(kind)
-             # No results are one empty tuple, of some sharding.
+             # For no results XLA has one sharding, of an empty tuple.
              for t, a, kind in zip(results[:len(outs)], outs, memories, strict=True)])
 
 
-def _as_typed(aval: Aval, found: Sharding, kind: str | None, meshes: Sequence[Mesh]) -> Sharding:
-    """Where a result is: as its type says, where that says all, and over a mesh of its axis types.
-    """
+def _as_typed(aval: Aval, chosen: Sharding, kind: str | None, meshes: Sequence[Mesh]) -> Sharding:
+    """A result's sharding: its type's, or XLA's choice with the explicit axes of its type."""
     if not (isinstance(aval, ShapedArray) and aval.sharded):
-        return found
+        return chosen
     abstract = aval.sharding.mesh
-    if abstract.are_all_axes_explicit:      # the one that was compiled for
+    if abstract.are_all_axes_explicit:      # the mesh that was compiled for
         mesh = next(m for m in meshes if m.shape_tuple == abstract.shape_tuple)
         return NamedSharding(mesh.of_types(abstract.axis_types), aval.sharding.spec,
                              memory_kind=kind)
-    if type(found) is not NamedSharding or found.mesh.shape_tuple != abstract.shape_tuple:
-        return found
+    if type(chosen) is not NamedSharding or chosen.mesh.shape_tuple != abstract.shape_tuple:
+        return chosen
     told = aval.sharding.spec
-    entries = found.spec if not abstract.explicit_axes else [   # of keys, one axis more is found
+    entries = chosen.spec if not abstract.explicit_axes else [   # stored keys have an axis more
         _named_as_told(*pair, abstract.auto_axes) for pair in itertools.zip_longest(
-            told, found.spec)]
-    while len(entries) > len(found.spec) and entries[-1] is None:
+            told, chosen.spec)]
+    while len(entries) > len(chosen.spec) and entries[-1] is None:
         entries = entries[:-1]
-    return found.update(mesh=found.mesh.of_types(abstract.axis_types), spec=PartitionSpec(
+    return chosen.update(mesh=chosen.mesh.of_types(abstract.axis_types), spec=PartitionSpec(
         *entries, unreduced=told.unreduced, reduced=told.reduced))
 
 
-def _named_as_told(told: object, found: object, auto: Sequence[object]) -> object:
-    """How an axis is cut: along the explicit axes of a mesh that its type names, and the Auto ones
-    that XLA chose. What XLA chose does not show axes of one device.
+def _named_as_told(told: object, chosen: object, auto: Sequence[object]) -> object:
+    """One axis' entry: explicit mesh axes of its type, and Auto axes of XLA's choice, which lacks
+    axes of size 1.
     """
-    names, at = [n for n in axes_of(found) if n in auto or n in axes_of(told)], 0
+    names, at = [n for n in axes_of(chosen) if n in auto or n in axes_of(told)], 0
     for name in axes_of(told):
         if name not in names:
             names.insert(at, name)
@@ -485,9 +484,9 @@ _COLLECTIVE = (r" (all-reduce|all-gather|all-to-all|reduce-scatter|collective-pe
 
 def _check_silent(name: str, xla: LoadedExecutable) -> None:
     """ValueError if the devices of a compiled program communicate."""
-    found = sorted({match[1] for match in re.finditer(_COLLECTIVE, lib.hlo_text(xla) or "")})
-    if found:
-        raise ValueError(f"{name}: the compiled program has {', '.join(found)}, and the option "
+    names = sorted({match[1] for match in re.finditer(_COLLECTIVE, lib.hlo_text(xla) or "")})
+    if names:
+        raise ValueError(f"{name}: the compiled program has {', '.join(names)}, and the option "
                          "olympus_no_collectives is set; a program without communication is "
                          "required; reshard its operands, or compile it outside.")
 
@@ -499,14 +498,14 @@ def _fits(x: Array, sharding: Sharding) -> bool:
 
 
 def user_error(error: Exception, what: str, calls: Sequence[ForeignCall] = ()) -> BaseException:
-    """The error to raise instead: a callback's own, or one with more words for lack of memory and
-    for faults of foreign calls.
+    """The error to raise in its place: a callback's own error, or an explanation of lack of memory
+    or of a failed foreign call.
 
-    It has the error's class: C++ raises no other for calls that it runs by itself.
+    An explanation has the error's class: for calls that C++ runs alone it can raise no other.
     """
-    found = lib.raised_by_host(error)
-    if found is not error:
-        return found
+    raised = lib.raised_by_host(error)
+    if raised is not error:
+        return raised
     text = str(error)
     if calls or " FFI " in text or "ide-effect HLO" in text:
         said = foreign.explained(error, calls)
@@ -520,7 +519,7 @@ def user_error(error: Exception, what: str, calls: Sequence[ForeignCall] = ()) -
     return error
 
 
-# Each is called with the client that compiles a program next, and may raise.
+# Each is called before a compilation, with the client that compiles, and may raise.
 before_compiling: list[Callable[[Client], None]] = []
 
 
@@ -739,7 +738,7 @@ def load_lowered(program: Lowering | None, module: IrModule, context: ModuleCont
 
 def _program_key(program: Lowering, placement: Placement, options: CompilerOptions | None
                  ) -> Hashable:
-    """The key of a program: all of its fields but `result_paths`, which it does not run by."""
+    """The key of a program: all of its fields but `result_paths`, which do not change its code."""
     code = identity(program.closed)
     if code is None:
         return None
@@ -763,41 +762,41 @@ def lowering_of(closed: ClosedOlympuspr, name: str, placement: Placement, platfo
                 out_shardings: Sequence[NamedSharding | None] = (),
                 out_memories: Sequence[str | None] = (), out_layouts: Sequence[str | None] = (),
                 path_of: Callable[[int], str] = str) -> tuple[Lowering, tuple[bool, ...]]:
-    """What is to be lowered of a traced program, and which inputs the module takes.
+    """The `Lowering` of a traced program, and which of the program's inputs the module takes.
 
-    The one road from programs to modules; arguments are a `Lowering`'s, for all inputs.
+    The only road from programs to modules; arguments are a `Lowering`'s, one entry for each input.
 
     Args:
-      platform: where it will run, if not as `placement` says.
-      keep_unused: whether inputs stay that the program does not read.
-      modes: of holds and kernels, each None as the option says.
+      platform: where it will run; "" is the platform of `placement`.
+      keep_unused: whether the module takes inputs that the program does not read, too.
+      modes: the modes of holds and of kernels; None goes by the option.
       path_of: an input's name in messages about wrong sizes.
     """
     program = arrays_only(closed)
-    # The content of a reference that is written is given up to the one that replaces it.
+    # The new content of a written reference takes over the buffer of the old content.
     stores = stores_of(closed)
     if stores:
         donated = [d or i in stores for i, d in enumerate(donated or [False] * len(closed.invars))]
     for aval, sharding in zip(program.in_avals, placement.shardings):
-        if sharding is not None:        # of a struct: an array that is cut so there cannot be
+        if sharding is not None:        # a struct may have a sharding that no array has
             sharding.check_compatible_aval(aval.shape)
     symbolic = not all(is_static(getattr(a, "shape", ())) for a in program.in_avals)
     program, kept = without_dead_code(program, keep_unused)
     if config.enable_checks.value and program is not closed:
-        _check.check_olympuspr(program.olympuspr)   # what passes made of it
+        _check.check_olympuspr(program.olympuspr)   # the passes' result
     pr = program.olympuspr
     info = pr.debug_info
     if arg_names:
         info = info._replace(arg_names=tuple(compress(arg_names, kept)))
         program = program.replace(olympuspr=pr.replace(debug_info=info))
-    # A program that may be run again, to find a NaN, keeps its arguments.
+    # While NaN are searched for, the program may run again and needs its arguments.
     donated, aliases = [d and not debugging() for d in compress(donated, kept)], []
     if any(donated):
-        # Parts of several devices are compared where it is known how results are cut.
+        # On several devices, sizes of shards are compared if the shardings of results are known.
         open_ = bool(placement.several) and not all(out_shardings or [None])
         fixed = [stores.get(i) for i, k in enumerate(kept) if k]
         aliases, donated = _aliases(program, donated, open_, fixed)
-    # Of the demands on results, references' contents meet one: they stay where they are.
+    # The contents of references, which follow the user's results, keep their sharding and memory.
     count = len(program.outvars)
     if stores:
         where = {stores[i]: x for i, x in enumerate(placement.shardings) if i in stores}
@@ -821,13 +820,13 @@ def lowering_of(closed: ClosedOlympuspr, name: str, placement: Placement, platfo
 
 def _aliases(program: ClosedOlympuspr, donated: Sequence[bool], open_: bool,
              fixed: Sequence[int | None]) -> tuple[list[int | None], list[bool]]:
-    """(for each donated input the first free result of the same type, which XLA may reuse).
+    """(the result that takes over each donated input's buffer, or None; which stay donated).
 
-    Where that is not left open, inputs for whose buffers no result is left are warned of. `fixed`
-    has the results of inputs for which that is known.
+    Unless `open_`, a warning names donated inputs that no result can use. `fixed`: the result of
+    each input where it is known beforehand.
     """
-    # First results of the same type, which take the buffer over; the rest goes by the number of
-    # elements, as XLA may still reuse it.
+    # First by type: such a result takes over the buffer; then by the number of elements, for which
+    # XLA may still reuse it.
     free: dict[Any, deque[int]] = {}
     out_avals = program.out_avals
     for i, aval in enumerate(out_avals):
@@ -862,14 +861,14 @@ def compile_program(closed: ClosedOlympuspr, name: str, placement: Placement,
 
 def relaid(x: Array, layout: str | None) -> Array:
     """An array that lies in memory as XLA's notation says, None for by rows; itself if it does."""
-    found = layout_of(x)
-    if found == layout:
+    layout_now = layout_of(x)
+    if layout_now == layout:
         return x
     sharding = x._sharding
     if type(sharding) is not lib.SingleDeviceSharding:
         return lib.make_array(x.aval, sharding, [
             relaid(shard.data, layout) for shard in x.addressable_shards])
-    executable = _copier(x.aval, sharding._device, found, layout)
+    executable = _copier(x.aval, sharding._device, layout_now, layout)
     return lib.rewrap(executable([x])[0], x.aval, sharding)
 
 
@@ -885,14 +884,14 @@ def _copier(aval: ShapedArray, device: Device, layout: str | None, wanted: str |
 
 def _of_process() -> CompilerOptions:
     """The compiler options that hold for every program, beneath its own."""
-    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     if config.disable_most_optimizations.value:
-        found |= {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+        options |= {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
     for name, option in (("optimization_level", config.optimization_level),
                          ("memory_fitting_level", config.memory_fitting_level)):
         if option.value != option.default:
-            found[name] = config.CompilerEffortLevel[getattr(option.value, "name", option.value)]
-    return found
+            options[name] = config.CompilerEffortLevel[getattr(option.value, "name", option.value)]
+    return options
 
 
 def _settings(options: CompilerOptions | None, **more: bool) -> tuple[tuple[str, str], ...]:

@@ -4,11 +4,11 @@
                             executable, packed
     jaxlib-<stat>-cache     another: digest of jaxlib's libraries, by their paths, times and sizes
     .<key>.<writer>.new     an entry being written; renamed when it is whole
-    .lock                   held by who writes or deletes; says how many bytes the entries take
+    .lock                   held while entries are written or deleted; has the sum of their bytes
 
-Readers take no lock: an entry is whole or is not there. What is compiled is written by a thread.
-Whatever goes wrong is a warning at most, and none where nobody named the directory; the program is
-compiled.
+Readers take no lock: an entry is whole or is not there. A thread writes new
+programs. A fault is a warning at most, and silent if the user named no directory; the program is
+then compiled.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ LoadedExecutable = lib.LoadedExecutable
 _MAGIC = b"olympus\x02"
 _HEAD = struct.Struct("<8s32sI")
 _SUFFIX = "-cache"
-_LOCK_SECONDS = 10      # that a process waits for another one's lock
-_STALE_SECONDS = 600    # a file being written that is older has lost its writer
-_LOOK_SECONDS = 86400   # after which somebody looks for such files
+_LOCK_SECONDS = 10      # for which a process waits for another process's lock
+_STALE_SECONDS = 600    # the writer of an older unfinished file is dead
+_LOOK_SECONDS = 86400   # after which a process looks for such files
 _MOST_WAITING = 64 << 20    # bytes to be written; beyond that, programs are left out
-_END_SECONDS = 10       # that a process waits at its end for them
-_warned: set[Hashable] = set()        # faults that were warned of: one is said once
+_END_SECONDS = 10       # for which a process waits for them at its end
+_warned: set[Hashable] = set()        # faults with a warning: each warns once
 _verified: set[str] = set()     # keys compiled once under `compilation_cache_check_contents`
-_locks: set[IO[bytes]] = set()      # those that this process holds
+_locks: set[IO[bytes]] = set()      # held by this process
 _METADATA = re.compile(r", metadata=\{[^}]*\}")
 # Flags that have XLA write files beside the program.
 _DUMP = "--xla_dump"
@@ -65,7 +65,7 @@ _IDLE_FLAGS = (_DUMP, "--xla_force_host_platform_device_count", "--xla_gpu_cuda_
 
 
 class Entry(NamedTuple):
-    """An entry as its directory lists it."""
+    """An entry in the list of a directory."""
 
     used: int       # when it was last read or written, in nanoseconds since 1970
     key: str
@@ -79,15 +79,14 @@ class Directory:
       path: where; it is made when it is first written to.
       most: the bytes that all entries may take; -1 is no limit.
       least: the bytes that an entry must take to be written.
-      named: whether the user said where. What is wrong with a directory that he did not name is
-        told to nobody.
+      named: whether the user named it. Without a name, faults of the directory raise no warning.
     """
 
     def __init__(self, path: str, most: int = -1, least: int = 0, named: bool = True) -> None:
         self.path, self.most, self.least, self.named = Path(path), most, least, named
 
     def get(self, key: str) -> tuple[bytes, float] | None:
-        """The stored bytes, and how many seconds making them took; None if there is no entry.
+        """The stored bytes, and the seconds that compiling took; None if there is no entry.
 
         ValueError for an entry that is not as it was written; it is deleted.
         """
@@ -95,7 +94,7 @@ class Directory:
         try:
             with open(path, "rb", opener=_no_waiting) as file:
                 status = os.fstat(file.fileno())
-                # Whoever puts another directory in this one's place has no file of ours to put in.
+                # Others may put a directory in this place, but cannot make files of our user.
                 if not _is_ours(status):
                     raise PermissionError(f"{path} belongs to another user")
                 regular = stat.S_ISREG(status.st_mode)
@@ -112,7 +111,7 @@ class Directory:
         except (struct.error, zlib.error, ValueError) as error:
             self.drop(key)
             raise ValueError(f"{path} is damaged ({error}); it is deleted") from None
-        with contextlib.suppress(OSError):      # who may only read does not say that it was used
+        with contextlib.suppress(OSError):      # without permission to write, the time of use stays
             os.utime(path)
         return data, took / 1000
 
@@ -138,7 +137,7 @@ class Directory:
         return len(entry), ""
 
     def make(self) -> None:
-        """Make the directory, and the one around it, for their owner alone; but nobody a home."""
+        """Make the directory and its parent, private to the owner; a named one with all parents."""
         for path in (self.path.parent, self.path):
             path.mkdir(mode=0o700, parents=self.named, exist_ok=True)
 
@@ -172,10 +171,10 @@ class Directory:
             self._entry(key).unlink()
 
     def refusal(self) -> str:
-        """Why entries that are read from here might be anybody's; empty if they are not."""
+        """Why another user might have written the entries here; "" if none can have."""
         if os.name != "posix":
             return ""
-        with contextlib.suppress(OSError):      # using it tells
+        with contextlib.suppress(OSError):      # a use raises the error
             place = self._place()
             status, link = place.stat(), place.lstat()
             owner = next((s.st_uid for s in (status, link) if not _is_ours(s)), None)
@@ -192,7 +191,8 @@ class Directory:
     def _place(self) -> Path:
         """The directory; while it does not exist and nobody named it, the folder to make it in.
 
-        Root with a user's home, as `sudo` may have it, would make one that the user cannot change.
+        Under `sudo`, root may have a user's home, and would make a directory that the user cannot
+        change.
         """
         around = () if self.named else (self.path.parent, self.path.parent.parent)
         return next((path for path in (self.path, *around) if path.exists()), self.path)
@@ -220,21 +220,21 @@ class Directory:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[IO[bytes] | None]:
-        """Alone among the processes that write here; gives the lock, None where there are none."""
+        """A block in which no other process writes here; gives the lock, None without locks."""
         with open(self.path / ".lock", "r+b", buffering=0, opener=_open_or_make) as lock:
             if not stat.S_ISREG(os.fstat(lock.fileno()).st_mode):
                 raise OSError(errno.EINVAL, "it is no regular file", lock.name)
-            _locks.add(lock)    # which a fork's child has open, too, and would hold as well
+            _locks.add(lock)    # a forked child has it open, too, and must close it
             try:
                 yield lock if _acquire(lock) else None
             finally:
                 _locks.discard(lock)
 
     def _count(self, lock: IO[bytes] | None, size: int) -> None:
-        """Before an entry of `size` bytes is written: make room for it, and note that it is there.
+        """Before an entry of `size` bytes is written, make room and add them to the lock's sum.
 
-        To look at all entries for each one would cost the square of their number. So the lock's
-        figure is their size, or more; who finds that too much, or old, looks.
+        To look at all entries for each new one would cost the square of their number. So the lock
+        has an upper bound of their bytes; entries are listed when it is too large, or old.
         """
         (total, looked), now = _noted(lock), int(time.time())
         if not 0 <= now - looked < _LOOK_SECONDS or 0 <= self.most < total + size:
@@ -274,12 +274,12 @@ def _open_or_make(path: str, flags: int) -> int:
 
 
 def _no_waiting(path: str, flags: int) -> int:
-    """Open a file, but wait for nobody: a pipe in its place opens once somebody writes to it."""
+    """Open a file without waiting: a pipe in its place would open once another process writes."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o600)
 
 
 def _acquire(lock: IO[bytes]) -> bool:
-    """Whether a lock is held now; False where there are none: renames are enough to be correct."""
+    """Take the lock, or return False on a system without locks: renames alone keep files whole."""
     if fcntl is None:
         return False
     deadline = time.monotonic() + _LOCK_SECONDS
@@ -297,8 +297,7 @@ def _acquire(lock: IO[bytes]) -> bool:
 
 
 def _noted(lock: IO[bytes] | None) -> tuple[int, int]:
-    """How many bytes the entries take at most, and when all were looked at; never, if nobody knows.
-    """
+    """The lock's bound of the entries' bytes, and when all were last listed; (0, 0) if unknown."""
     if lock is not None:
         lock.seek(0)
         with contextlib.suppress(ValueError):
@@ -319,7 +318,7 @@ def _is_ours(status: os.stat_result) -> bool:
 
 
 def _digest(key: str, took: int, packed: bytes) -> bytes:
-    """The checksum of an entry; of its key as well, so no entry is taken for another one."""
+    """The checksum of an entry and its key, so that no entry is taken for another."""
     digest = hashlib.blake2b(packed, digest_size=32, salt=took.to_bytes(4, "little"))
     digest.update(key.encode())
     return digest.digest()
@@ -331,7 +330,7 @@ def stable_digest(*parts: object) -> str:
 
 
 def entry_name(name: str) -> str:
-    """How the files of a function's programs begin: as its module is called."""
+    """The prefix of the files of a function's programs: the name of its module."""
     return module_name(name)[:80]
 
 
@@ -374,9 +373,9 @@ def _libraries(path: str) -> str:
 
 
 def _contents(paths: Sequence[Path]) -> list[str]:
-    """SHA-256 of files of a package, as RECORD has it.
+    """SHA-256 of files of a package, from its RECORD.
 
-    RECORD is believed of files that are not newer than it: reading jaxlib takes 0.2 s.
+    Files newer than RECORD are read in its place; to read all of jaxlib takes 0.2 s.
     """
     noted, written = {}, -1
     record = paths[0].parent.parent / f"jaxlib-{lib.jaxlib_version}.dist-info" / "RECORD"
@@ -399,7 +398,7 @@ def _contents(paths: Sequence[Path]) -> list[str]:
 
 def current(asked: bool = False) -> Directory | None:
     """The directory that the options name, the user's own if they name none; None where the cache
-    is off, or others can write there. It is told to who named the directory, or asked for it.
+    is off, or other users can write there. Who named the directory, or asked for it, is warned.
     """
     path = config.compilation_cache_dir.value
     most = config.compilation_cache_max_size.value
@@ -429,7 +428,7 @@ def _directory(path: str, most: int, least: int, named: bool) -> Directory:
 # The thread that writes ---------------------------------------------------------------------------
 
 class _Writer:
-    """The entries still to write, by a thread that ends when they are written; and its faults."""
+    """Entries to write, a thread that ends when all are written, and the faults that it met."""
 
     def __init__(self) -> None:
         self.faults: deque[tuple[Directory, str, BaseException]] = deque(maxlen=64)
@@ -439,26 +438,26 @@ class _Writer:
         self._lock = threading.Lock()
 
     def add(self, directory: Directory, name: str, size: int, call: Callable[[], object]) -> None:
-        """Let the thread call what writes so many bytes, unless too many wait."""
+        """Queue a call that writes so many bytes, unless too many bytes wait."""
         with self._lock:
-            # The first one is taken however large it is; others only while little waits.
+            # A first entry of any size is taken; others only while few bytes wait.
             if self._bytes and self._bytes + size > _MOST_WAITING:
                 return
             self._calls.append((directory, name, size, call))
             self._bytes += size
             if self._thread is None:
-                # A daemon thread: a process that ends waits for it only as long as we say.
+                # A daemon thread: a process that ends waits for it only in `flush`, a bounded time.
                 thread = threading.Thread(target=self._run, name="olympus-cache", daemon=True)
                 try:
                     thread.start()
-                except RuntimeError:        # the process has too many, or ends
+                except RuntimeError:        # the process has too many threads, or ends
                     self._drop()
                 else:
                     self._thread = thread
 
     def _run(self) -> None:
         while True:
-            # In one lock: `add` starts a thread where it sees none, and never misses this one.
+            # Under the lock, so that `add` either finds this thread running or starts another.
             with self._lock:
                 if not self._calls:
                     self._thread = None
@@ -466,7 +465,7 @@ class _Writer:
                 directory, name, size, call = self._calls.popleft()
             try:
                 call()
-            except BaseException as error:      # the thread goes on
+            except BaseException as error:      # the next entries are still written
                 self.faults.append((directory, name, error))
             with self._lock:
                 self._bytes -= size
@@ -476,7 +475,7 @@ class _Writer:
         self._calls.clear()
 
     def wait(self, seconds: float) -> None:
-        """Until all is written; an entry that is not done after a time is given up."""
+        """Wait until all is written; give up an entry that takes too long."""
         thread = self._thread
         if thread is not None:
             thread.join(seconds)
@@ -489,7 +488,7 @@ _writer = _Writer()
 
 def _write_in_thread(directory: Directory, name: str, size: int,
                      call: Callable[[], object]) -> None:
-    """Write by the thread, or at once where the user wants to have what goes wrong."""
+    """Write in the thread, or at once where the user wants faults as exceptions."""
     if config.raise_persistent_cache_errors.value:
         call()
     else:
@@ -497,26 +496,26 @@ def _write_in_thread(directory: Directory, name: str, size: int,
 
 
 def _tell_faults() -> None:
-    """Say what went wrong in the thread, which has nobody to say it to."""
+    """Warn in the caller's thread of the faults that the writing thread met."""
     while _writer.faults:
         directory, name, error = _writer.faults.popleft()
         warn_or_raise(directory, "writing", name, error)
 
 
 def flush() -> None:
-    """Wait, for some seconds at most, until compiled programs are written; say what went wrong."""
+    """Wait, for some seconds at most, until compiled programs are written; warn of faults."""
     _writer.wait(_END_SECONDS)
     _tell_faults()
 
 
 @atexit.register
 def _at_exit() -> None:
-    with contextlib.suppress(KeyboardInterrupt):    # which gives up unwritten entries
+    with contextlib.suppress(KeyboardInterrupt):    # by an interrupt, entries are lost
         flush()
 
 
 def _after_fork() -> None:
-    """The child has neither the thread nor its locks."""
+    """In a forked child: forget the thread and its locks, which only the parent has."""
     global _writer
     _writer = _Writer()
     while _locks:
@@ -530,13 +529,13 @@ if hasattr(os, "register_at_fork"):     # not on Windows
 # Programs -----------------------------------------------------------------------------------------
 
 def warn_or_raise(directory: Directory, doing: str, name: str, error: BaseException) -> None:
-    """Say once for each kind of fault what could not be read or written; raise it if so set."""
+    """Warn once for each kind of fault in reading or writing; raise it if the option says so."""
     if config.raise_persistent_cache_errors.value:
         raise error
     if not directory.named:
         LOGGER.debug("compilation cache: %s %s: %r", doing, name, error)
         return
-    # A damaged entry is one fault; a full disk is one for all programs.
+    # A damaged entry is a fault of its own; a full disk is one fault for all programs.
     fault = (doing, type(error), getattr(error, "errno", None) or str(error))
     if fault not in _warned:
         _warned.add(fault)
@@ -596,7 +595,7 @@ def load_or_compile(function: str, digest: str, client: Client, devices: Sequenc
 
 
 def _record_hit(saved: float, took: float) -> None:
-    """Tell those who listen that a program was read, which took so long to compile."""
+    """Tell listeners that a program was read, and how long compiling it had taken."""
     path = "/olympus/compilation_cache/"
     monitoring.record_event(path + "cache_hits")
     monitoring.record_event_duration_secs(path + "compile_time_saved_sec", saved - took)
@@ -619,7 +618,7 @@ def _keep(directory: Directory, key: str, name: str, xla: LoadedExecutable, took
         LOGGER.log(level, "Not writing persistent cache entry for '%s' because it took < %.2f "
                    "seconds to compile (%.2fs)", name, least, took)
     else:
-        # At once: it holds Python's lock anyway, and XLA cannot write a sort any more that has run.
+        # Not in the thread: it holds the GIL anyway, and XLA cannot serialize a sort that has run.
         data = lib.serialize_executable(xla)
         _write_in_thread(directory, name, len(data),
                          lambda: _put_and_log(directory, key, name, data, took, level))
@@ -637,7 +636,7 @@ def _put_and_log(directory: Directory, key: str, name: str, data: bytes, took: f
 
 
 def explain(function: str, why: str) -> None:
-    """Say why a program is not written, if that is asked for."""
+    """Log why a program is not written, if the option asks for it."""
     if current() is not None:
         LOGGER.log(_level(config.explain_cache_misses), "Not writing persistent cache entry for "
                    "'%s' because %s", entry_name(function), why)

@@ -17,7 +17,7 @@ MODES = {"stablehlo": "compile.mlir", "olympuspr": "trace.olympuspr.txt"}
 def dump(mode: str, name: str, text: Callable[[], str]) -> None:
     """Write a program to the folder of `olympus_dump_ir_to`, if programs of this mode are wanted.
 
-    A folder that cannot be written to is warned of: the program runs anyway.
+    If the folder cannot be written to, a warning says so, and the program runs anyway.
     """
     modes = [m.strip() for m in config.dump_ir_modes.value.split(",")]
     for unknown in sorted({*modes} - {*MODES}):

@@ -1,4 +1,4 @@
-"""The eager door: what every operation that runs at once shares, whoever calls it.
+"""Eager evaluation: the parts that all operations share when they run at once.
 
     scalar                    Python numbers on the device: once per type, bits and device
     argument_array            any operand as an array
@@ -53,13 +53,13 @@ _parts: Any = lazy_module("olympus._src.interpreters.parts")
 ArrayImpl = lib.ArrayImpl
 PjitFunction = lib.PjitFunction
 
-# Errors of compiled calls that a library function may have to explain in its own words. The last
-# two come of a list that contains itself, which C++ follows to the end of the stack.
+# Errors of compiled calls that a library function may have to explain. The last two arise from a
+# list that contains itself, which C++ follows to the end of the stack.
 FAILURES = (ValueError, TypeError, OverflowError, lib.XlaRuntimeError, RecursionError, SystemError)
 
-# Numbers on a device, by (aval whose dtype and weak type they have, type, value, default device);
-# and on several, by (that key, sharding), once they met an array there.
-# The arrays are operands only: a user who had one could delete it, or donate it.
+# Arrays of numbers on a device, by (aval with their dtype and weak type, type, value, default
+# device), and over several devices, by (that key, sharding), once an array there needed them.
+# The arrays are operands only: a user who got one could delete or donate it.
 scalars: Memo = Memo(4096)
 _WEAK = {(x64, kind): make_aval((), dtypes.as_dtype(f"{kind.__name__}{64 if x64 else 32}"), True)
          for x64 in (False, True) for kind in (int, float)}
@@ -72,7 +72,7 @@ def scalar(aval: ShapedArray, number: Any) -> Array:
     C++ puts Python numbers on the device in each call (4 us); here the last few thousand are kept.
     """
     kind = type(number)
-    # 0.0 and -0.0 are equal, NaN is not. All that look numbers up do so by the same key.
+    # The key tells 0.0 from -0.0 and finds NaN; every look-up of numbers uses the same key.
     same = kind is int or (kind is float and (number == number or number is np.nan))
     key = aval, kind, (number or repr(number)) if same else bit_key(number), default_device.value
     array = scalars.get(key)
@@ -100,10 +100,10 @@ def placed(literal: T) -> T | Array:
 
 
 def result_array(x: T) -> T | Array:
-    """A result as its user may have it: a program's constant as an array that nobody else has."""
+    """A result for its user: a program's constant as an array of the user's own."""
     if type(x) is not Literal:
         return x
-    if isinstance(x.raw, SymbolicDim):      # of a size that only a run knows
+    if isinstance(x.raw, SymbolicDim):      # its size is known in runs only
         number = dim_as_value_p.bind(dim=x.raw)
         return (number if number.aval is x.aval else convert_element_type_p.bind(
             number, new_dtype=x.aval.dtype, weak_type=x.aval.weak_type, sharding=None))
@@ -122,7 +122,7 @@ def number_array(x: Any) -> Array | float:
 def argument_array(x: Any) -> Array:
     """Any value that operations take as a device array (or a key array, which holds one).
 
-    Arrays of float0 stay NumPy's; compiled calls make do with bools.
+    Arrays of float0 stay NumPy arrays; compiled calls take bools in their place.
     """
     kind = type(x)
     if kind is ArrayImpl or kind in WRAPPERS:
@@ -139,13 +139,13 @@ def argument_array(x: Any) -> Array:
         return x
     if kind in SCALAR_TYPES:
         return array_from_numpy(np.asarray(x, aval.dtype), aval.weak_type)
-    if kind is not np.ndarray and (given := array_method(x)) is not None:
-        return argument_array(given())
+    if kind is not np.ndarray and (as_array_method := array_method(x)) is not None:
+        return argument_array(as_array_method())
     return array_from_numpy(np.asarray(x))
 
 
 def shard_fallback(x: Any, sharding: Sharding | None = None, *_: object) -> object:
-    """C++ asks for an argument that it cannot place itself: as a program of many devices takes it.
+    """Called by C++ for an argument that it cannot place: the array where the program takes it.
     """
     if isinstance(x, np.ndarray) and not dtypes.is_float0(x.dtype):
         if type(sharding) is NamedSharding:
@@ -208,11 +208,11 @@ def _wrap(x: Array, dtype: Any) -> Any:
     return np.zeros(x.shape, dtype) if dtypes.is_float0(dtype) else x
 
 
-MANY = 64       # operands of one compiled program at most: XLA takes seconds for 2,000
+MANY = 64       # the most operands of one compiled program: XLA takes seconds for 2,000
 
 
 def in_groups(xs: Sequence[T]) -> list[Sequence[T]]:
-    """A sequence cut into such of `MANY`, of its type."""
+    """A sequence cut into sequences of `MANY` entries, of its type."""
     return [xs[i:i + MANY] for i in range(0, len(xs), MANY)]
 
 
@@ -249,15 +249,15 @@ def _compiled_call(name: str, program_for: Callable[[list[ShapedArray]], ClosedO
       name: the called function's name.
       program_for: the program for operands of given avals.
       several: whether it has a list of results.
-      users: whether there may be code of the user's in it.
-      by_groups: how it is called with many operands, if in another way.
-      specs: by which results over a mesh are named, where they are spread so; or ().
+      users: whether it may hold code of the user's.
+      by_groups: the function to call with many operands in place of one program, or None.
+      specs: the user's specs of results over a mesh, for results with the same sharding; or ().
     """
     # C++'s object that Python is around, and how: once a program calls the host.
     behind: list[tuple[PjitFunction, Watched]] = []
 
     def run(*args: ArrayLike) -> Array | list[Array]:
-        return miss(*args)[0]       # disable_jit is about functions; an operation is still compiled
+        return miss(*args)[0]       # disable_jit concerns functions; operations are still compiled
 
     def miss(*args: ArrayLike) -> Missed:
         try:
@@ -321,9 +321,9 @@ class EvalTrace(Trace):
                 except TypeError:
                     if all(type(x) not in REFERENCES for x in args):
                         raise
-                    if isinstance(prim, Higher):    # bound by a trace above, which touches none
+                    if isinstance(prim, Higher):    # its trace read no operand
                         return prim.on_references(prim, args, params)
-                    if prim.takes_refs:     # and evaluated by a user's function
+                    if prim.takes_refs:     # inside of a function of the user's
                         args = tuple([x if type(x) in REFERENCES else argument_array(x)
                                       for x in args])
                         break
@@ -337,7 +337,7 @@ class EvalTrace(Trace):
         if params:
             # A call of a primitive with bodies is kept by its first body, and goes when the user's
             # program does; all others share one bounded table. Params of built-in primitives
-            # compare by value; how others' objects compare is unknown: their bits are the key.
+            # compare by value; whether others' objects do is unknown, so their bits are the key.
             bodies = () if prim.programs == () else prim.bodies(params)
             cache = bodies[0].cache if bodies else _programs
             key = (prim, bit_key(tuple(params.items()))) if prim.open else (prim, *params.items())
@@ -355,8 +355,8 @@ class EvalTrace(Trace):
             call = (_evaluated(prim, params) if isinstance(prim, Higher) else None) or (
                 operation_call(prim, params))
             cache[key] = call
-        # Operands are looked at once a call has failed: C++ refuses those that are deleted, and
-        # asking beforehand would be paid by every call.
+        # Operands are checked after a call has failed: C++ refuses deleted ones, and a check
+        # beforehand would cost each call.
         try:
             return call(*args)
         except (TypeError, ValueError, lib.XlaRuntimeError) as error:
@@ -414,7 +414,7 @@ def apply_primitive(prim: Primitive, *args: ArrayLike, **params: Any) -> Any:
 
 BASE = EvalTrace()
 install_base_trace(BASE)
-# The first call of any `pjit` imports what C++ knows scalar types by, and fails with C++'s words if
-# its arguments have just been refused. It takes 0.1 ms.
+# The first call of any `pjit` imports C++'s scalar types, and would fail with an error of C++ if
+# the arguments had just been refused. It takes 0.1 ms.
 lib.pjit("first", abs, lambda x: (x, None, True), [], [], object(), dispatch_registry,
          shard_fallback)(0)

@@ -1,16 +1,16 @@
-"""How XLA:CPU had better compile the loops of a program: by which emitter, and to which vectors.
+"""The emitter and the width of vectors by which XLA:CPU compiles the loops of a program best.
 
-XLA:CPU has two emitters of loops. The newer one has two faults. Where a program is one operation,
-as `x + y` is eagerly, it takes twice the time of the elemental one (of `rsqrt` nine times). And it
-shares a loop among threads in equal pieces, and asks for each element whether it is still within
-the array: where the pieces do not divide the first axis and the others are short, LLVM makes no
-vectors of costly loops. So softplus of 1,000,001 numbers takes 17 ms, of 1,000,000 two, and of
+XLA:CPU has two emitters of loops. The newer one has two faults. A program of one operation, such as
+an eager `x + y`, takes twice the time of the elemental one (`rsqrt` nine times). And it
+shares a loop among threads in equal pieces, and tests for each element whether it is still within
+the array: where the pieces do not divide the first axis and the others are short, LLVM does not
+vectorize costly loops. So softplus of 1,000,001 numbers takes 17 ms, of 1,000,000 two, and of
 100,001 x 3 seven in place of 0.4. The elemental emitter gives each thread its bounds. It also
 compiles in half the time, 11 ms for `x + y`, which is all that counts for a few elements.
 
-Both compute the same bits, but for some last places, of the types below: of float16 and complex
-numbers the newer one rounds less often, and some functions of float64 are faster by it. It keeps
-all programs with other operations, too. jaxlib 0.12 has the newer emitter only.
+For the types below both compute the same bits, but for some last places. For float16 and complex
+numbers the newer one rounds less often, and it is faster for some functions of float64: it keeps
+these programs, and all programs with other operations. jaxlib 0.12 has the newer emitter only.
 `tools/kernel_table.py` measures both, in the cases `single` and `unequal`.
 
 XLA makes vectors of 256 bits of costly functions of float32, where newer processors have 512: by
@@ -42,7 +42,7 @@ _MOST_BESIDE = 8        # elements at an index of the first axis
 _COSTLY = {"costly", "long"}
 _MOVES = {"moves", "spreads"}
 _BY_ELEMENTS = _COSTLY | _MOVES | {"fused"}
-# Primitives that are lowered to one operation of real numbers, though not of all.
+# Primitives that are lowered to one operation for real operands, though not for all dtypes.
 _OF_ONE = {abs_p, convert_element_type_p, neg_p, square_p}
 _OTHERS = {bitcast_convert_type_p, stop_gradient_p}
 _HALVES = _, _BFLOAT16 = dtypes.as_dtype("float16"), dtypes.as_dtype("bfloat16")
@@ -102,7 +102,7 @@ def is_elemental(closed: ClosedOlympuspr) -> bool:
 
 
 def _equations(pr: Olympuspr) -> Iterator[OlympusprEqn]:
-    """The equations of a program, with the called program's in place of a call."""
+    """The equations of a program; a call is replaced by the equations of its program."""
     for eqn in pr.eqns:
         if eqn.primitive.fusion == "called":
             for _, body, _ in eqn.primitive.applied(eqn.params, eqn.invars):
@@ -118,13 +118,13 @@ def _is_compiled_alike(eqn: OlympusprEqn) -> bool:
                for a in avals):
         return False
     if prim is convert_element_type_p and dtypes.is_integer(avals[-1].dtype):
-        # The elemental one makes vectors of fewer of these.
+        # LLVM vectorizes fewer of these in the elemental one's loops.
         return avals[-1].dtype.itemsize < 8 and avals[0].dtype != _BFLOAT16
-    if prim.fusion == "reduces":    # the newer emitter adds rows faster
+    if prim.fusion == "reduces":    # the newer emitter sums rows faster
         return avals[0].size < _LEAST_SHARED or _parts_are_unequal(avals[0])
     if prim.elementwise or prim.fusion in _BY_ELEMENTS or prim in _OTHERS:
         return prim.emitters_agree or dtypes.scalar_kind(avals[-1].dtype) != "f"
-    small = all(a.size < LEAST for a in avals)      # as keys are made of a seed
+    small = all(a.size < LEAST for a in avals)      # such as keys from a seed
     return small and not eqn.effects and not prim.applied(eqn.params, eqn.invars)
 
 

@@ -1,8 +1,8 @@
-"""Failures that are noted while programs run, and raised when somebody asks.
+"""Failures that programs note while they run, raised when a caller asks.
 
-Under the options `error_checking_behavior_…` each program that runs is its checked one, whose code
-and words stay on the device. A thread keeps them in the order of its calls until they are known, as
-far as nobody has to wait for that, and of those that failed the first.
+Under the options `error_checking_behavior_…` each program runs in its checked form, whose error
+code and words of the message stay on the device. A thread keeps them in the order of its calls
+until they are known, without waiting for them; of those that failed it keeps the first.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from ..interpreters.passes import arrays_only
 
 _OPTIONS = {"nan": error_checking_behavior_nan, "divide": error_checking_behavior_divide,
             "oob": error_checking_behavior_oob}
-# What an option looks for, as `interpreters.checks` calls it.
+# option -> the name of its check in `interpreters.checks`
 _CHECKS = {"nan": "nan", "divide": "div", "oob": "index"}
 
 Behavior = Literal["ignore", "raise"] | None
 
 
 class _State(threading.local):
-    """The failures of a thread's programs, as far as they may be any."""
+    """The results of checks of a thread's programs that failed, or may have failed."""
 
     def __init__(self) -> None:
         self.noted: deque[tuple[Array, Array, Sequence[Site]]] = deque()    # code, words, sites
-        self.failed = False     # whether the first of them, then the only one, is known to be one
+        self.failed = False     # whether the first, then the only one, is known to have failed
 
     def settle(self, wait: bool) -> None:
-        """Drop results that are known to be fine, and all failed ones but the first."""
+        """Drop results that are known as passed, and all failures but the first."""
         # In the order of the calls: the first failure is raised, since later ones may follow from
         # it.
         while self.noted and not self.failed and (wait or self.noted[0][0].is_ready()):
@@ -57,20 +57,20 @@ _state = _State()
 
 
 def noted_kinds() -> frozenset[str]:
-    """The checks of programs that run now; the user's are looked at with any others."""
+    """The checks of programs that run now; the user's own come with any of them."""
     return frozenset(["user", *[_CHECKS[k] for k, option in _OPTIONS.items()
                                 if option.value == "raise"]])
 
 
 def checked(closed: ClosedOlympuspr) -> Checked | None:
-    """The program with checks to run in place of another; None if it has none."""
+    """The checked form of a program; None if it has nothing to check."""
     return check_program(arrays_only(closed), noted_kinds())
 
 
 def note(code: Array, words: Array, sites: Sequence[Site], library: bool) -> None:
     """Keep the code and the words of a program that has been started.
 
-    A program of the `library` has served other lines: the one that calls it now is told.
+    A program of the `library` serves many lines: the message names the line that called it now.
     """
     _state.settle(wait=False)
     if sites and not _state.failed:
@@ -108,7 +108,7 @@ def raise_if_error() -> None:
     if not _state.failed:
         return
     (code, words, sites), = _state.noted
-    # Before it raises: the next call is about later programs.
+    # Forgotten before it raises: the next call concerns later programs.
     _state.noted.clear()
     _state.failed = False
     raise_failure(code, np.asarray(words), sites)
@@ -122,9 +122,9 @@ def error_checking_behavior(*, all: Behavior = None, nan: Behavior = None,
     Args:
       all: the treatment of errors that no other argument names: "raise", which notes them for
         `raise_if_error`, "ignore", or None, which leaves it as it is.
-      nan: the same of operations that make a NaN.
-      divide: of divisions by zero.
-      oob: of indices outside of their array.
+      nan: the treatment of operations that make a NaN.
+      divide: the treatment of divisions by zero.
+      oob: the treatment of indices outside of their array.
 
     >>> import olympus.numpy as onp
     >>> from olympus.numpy.error import error_checking_behavior, raise_if_error
@@ -132,9 +132,9 @@ def error_checking_behavior(*, all: Behavior = None, nan: Behavior = None,
     ...     y = onp.sqrt(onp.array(-1.))
     >>> raise_if_error()
     """
-    given = {"nan": nan, "divide": divide, "oob": oob}
+    behaviors = {"nan": nan, "divide": divide, "oob": oob}
     with contextlib.ExitStack() as stack:
-        for category, own in given.items():
+        for category, own in behaviors.items():
             behavior = all if own is None else own
             if behavior is not None:
                 stack.enter_context(_OPTIONS[category](behavior))

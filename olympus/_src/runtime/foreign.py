@@ -1,6 +1,6 @@
 """Calls of foreign functions in compiled programs: missing targets, and handlers' refusals.
 
-XLA's own words name neither the call nor the user's line, of an attribute not even the name.
+XLA's own messages name neither the call nor the user's line, nor the name of an attribute.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _BAD_TYPE = re.compile(r"Wrong (scalar data |array data |attribute |buffer d)typ
                        r"(PRED|[A-Z]+\d+(?:E\dM\d\w*?)?|array|dictionary|scalar|string)")
 _BAD_RANK = re.compile(r"Wrong buffer rank: expected (\d+) but got (\d+)")
 _BAD_NAME = re.compile(r"Attribute name mismatch: (\S+?) vs (\S+?)(?=Wrong|Attribute|\s|$)")
-# XLA's names of what attributes and elements are.
+# XLA's names for the types of attributes and elements.
 _DTYPES = {"PRED": "bool", **{f"{x}{n}": f"{y}{n}" for x, y in (("S", "int"), ("U", "uint"))
                               for n in (1, 2, 4, 8, 16, 32, 64)},
            "F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64",
@@ -36,7 +36,7 @@ class MissingTarget(ValueError):
     """A program calls a foreign function that this process has not registered."""
 
 
-# To users it is a ValueError; caches keep an entry that lacks nothing but a target.
+# A ValueError for users, a class of its own for caches: they keep an entry that lacks a target.
 MissingTarget.__name__ = MissingTarget.__qualname__ = "ValueError"
 MissingTarget.__module__ = "builtins"
 
@@ -71,7 +71,7 @@ def _register(target: str, platform: str) -> str:
 
 
 def explained(error: Exception, calls: Sequence[ForeignCall]) -> Exception | None:
-    """The error for what XLA says of the foreign calls of a program; None if it says nothing."""
+    """The explained error if XLA's message concerns foreign calls of a program, else None."""
     text = str(error)
     if missing := _MISSING.search(text):
         target, platform = missing[1], "cpu" if missing[2] == "Host" else missing[2]
@@ -98,22 +98,22 @@ Explain = Callable[[str, Sequence[ForeignCall]], Iterator[str]]
 
 
 def _counts(text: str, calls: Sequence[ForeignCall]) -> Iterator[str]:
-    for kind, least, wanted, given, names in _BAD_COUNT.findall(text):
+    for kind, least, wanted, count, names in _BAD_COUNT.findall(text):
         what = "operands" if kind == "arguments" else kind
-        who = [c for c in calls if len(getattr(c, what)) == int(given)]
-        yield (f"{_who(who)}takes {least}{wanted} {what}; {given} given"
+        who = [c for c in calls if len(getattr(c, what)) == int(count)]
+        yield (f"{_who(who)}takes {least}{wanted} {what}; {count} given"
                f"{names and f' ({names})'}; pass {wanted}.")
 
 
 def _bad_names(text: str, calls: Sequence[ForeignCall]) -> Iterator[str]:
-    for given, wanted in _BAD_NAME.findall(text):
-        who = [c for c in calls if given in dict(c.attributes)]
-        yield f"{_who(who)}takes no attribute {given!r}, but one called {wanted!r}; rename it."
+    for wrong, wanted in _BAD_NAME.findall(text):
+        who = [c for c in calls if wrong in dict(c.attributes)]
+        yield f"{_who(who)}takes no attribute {wrong!r}, but one called {wanted!r}; rename it."
 
 
 def _bad_types(text: str, calls: Sequence[ForeignCall]) -> Iterator[str]:
-    for kind, wanted, given in _BAD_TYPE.findall(text):
-        want, have = _DTYPES.get(wanted, wanted), _DTYPES.get(given, given)
+    for kind, wanted, got in _BAD_TYPE.findall(text):
+        want, have = _DTYPES.get(wanted, wanted), _DTYPES.get(got, got)
         if kind == "buffer d":
             yield from _candidate_lines(
                 [(c, f"{what} {i}, {aval},") for c, what, i, aval in _arrays(calls)
@@ -123,15 +123,15 @@ def _bad_types(text: str, calls: Sequence[ForeignCall]) -> Iterator[str]:
             kinds = {"scalar data ": have, "array data ": f"array of {have}"}.get(kind)
             yield from _candidate_lines(
                 [(c, f"attribute {name}, {value},") for c in calls for name, value in c.attributes
-                 if (value == kinds if kinds else value.startswith(_STARTS[given]))],
+                 if (value == kinds if kinds else value.startswith(_STARTS[got]))],
                 f"{_WANTED[kind].format(want)}.")
 
 
 def _ranks(text: str, calls: Sequence[ForeignCall]) -> Iterator[str]:
-    for wanted, given in _BAD_RANK.findall(text):
+    for wanted, got in _BAD_RANK.findall(text):
         yield from _candidate_lines(
             [(c, f"{what} {i}, {aval},") for c, what, i, aval in _arrays(calls)
-             if _rank(aval) == int(given)], f"{wanted} axes are required; reshape it.")
+             if _rank(aval) == int(got)], f"{wanted} axes are required; reshape it.")
 
 
 def _arrays(calls: Sequence[ForeignCall]) -> Iterator[tuple[ForeignCall, str, int, str]]:
@@ -160,7 +160,7 @@ def _rank(aval: str) -> int:
     return sizes.count(",") + bool(sizes)
 
 
-# What XLA calls kinds of attributes, and how ours begin.
+# XLA's names for kinds of attributes, and how our text for such an attribute begins.
 _STARTS = {"scalar": ("bool", "int", "uint", "float"), "string": ("str",), "array": ("array",),
            "dictionary": ("dict",)}
 _WANTED = {"scalar data ": "{0} is required; pass numpy.{0}(…): a Python int is int64, a float "

@@ -20,13 +20,13 @@ from ..types.tree_registry import dispatch_registry
 class Watched:
     """Calls of a C++ object, some of whose programs call the host or have effects."""
 
-    # XLA has the keys, where the collector of garbage does not look: a function there that leads
-    # back to its own program would never go. It sees who has the values.
+    # XLA holds the keys, where the garbage collector does not look: a function there that leads
+    # back to its own program would never be freed. The collector sees the values' owner.
     __slots__ = ("functions", "effects", "ordered")
 
     def __init__(self) -> None:
         self.functions: WeakKeyDictionary[lib.WeakCall, lib.HostFunction] = WeakKeyDictionary()
-        self.effects = self.ordered = False     # of any of the programs
+        self.effects = self.ordered = False     # the union over programs
 
     def add(self, calls: Sequence[lib.WeakCall], functions: Sequence[lib.HostFunction],
             effects: Collection[Effect]) -> None:
@@ -47,7 +47,7 @@ class Watched:
             if by_host is error:
                 raise
             raise by_host from None
-        # XLA runs it in this thread, unless operands or the thread's last program are computed yet.
+        # XLA runs it in this thread, unless operands or the thread's last program are unfinished.
         left = lib.unready(map(stored, dispatch_registry.flatten(result)[0]))
         if left:
             token = _Results(left)
@@ -68,5 +68,5 @@ class _Results:
 
     def block_until_ready(self) -> None:
         given_up = any(x.is_deleted() for x in self.arrays)
-        # A donated one may be what another program computes with: it ends after this one.
+        # A donated result belongs to another program, which ends after this one.
         lib.block_until_ready(lib.unready(self.client.live_arrays()) if given_up else self.arrays)

@@ -1,7 +1,7 @@
-"""`debug_nans` and `debug_infs`: which operation makes a NaN, and where the user wrote it.
+"""`debug_nans` and `debug_infs`: the operation that makes a NaN, and the user's line of it.
 
-A program whose results have one is run again, equation by equation, into calls, branches, loops and
-the functions of `shard_map`.
+A program with a NaN in its results runs again, equation by equation, also within calls, branches,
+loops and the functions of `shard_map`.
 """
 
 from __future__ import annotations
@@ -79,14 +79,14 @@ def _has(test: Test, x: ArrayLike) -> bool:
 
 
 def _array_on_devices(x: object) -> Any:
-    """The array of an operand: of the parts that devices have of it, within `shard_map`."""
+    """The array of an operand; within `shard_map`, its parts on all devices, stacked."""
     while isinstance(x, Tracer):
         x = x._val
     return x.value() if type(x) is Literal else x
 
 
 def element(value: np.ndarray, aval: ShapedArray, index: tuple[int, ...]) -> str:
-    """The element of an operand that goes into the result's; its type where shapes differ."""
+    """The operand's element at the result's index; its type where shapes differ."""
     with contextlib.suppress(IndexError, ValueError):
         return value[index].item()
     return value.item() if value.size == 1 else aval.str_short()
@@ -103,7 +103,7 @@ class _Place(NamedTuple):
     def of(cls, test: Test, x: Array, operands: Sequence[ArrayLike]) -> _Place:
         array = _array_on_devices(x)
         index = tuple(int(i) for i in np.argwhere(test(lib.to_numpy(array)))[0])
-        own = index[array.ndim - x.aval.ndim:]      # the axes before are the devices'
+        own = index[array.ndim - x.aval.ndim:]      # leading axes count devices
         return cls(own, _device(array, index), [
             typeof(a).str_short() if dtypes.is_extended(typeof(a).dtype) else
             element(np.asarray(_array_on_devices(a)), typeof(a),
@@ -132,7 +132,7 @@ def _details(place: _Place, forward: str, hazard: bool, loops: Sequence[str] = (
 
 
 def _eager_details(place: _Place) -> str:
-    """The details of an operation that nobody compiled."""
+    """The details of an operation that was not compiled."""
     forward = ctx.transposed
     return _details(place, "" if forward is None else source.summarize(forward.source),
                     forward is not None and 0 in place.operands)
@@ -154,7 +154,7 @@ class _Found(Exception):
 
 
 class _Around:
-    """An equation whose bodies are run, and how often each has been begun."""
+    """An equation whose bodies run, and the number of runs that each body has begun."""
 
     def __init__(self, eqn: OlympusprEqn) -> None:
         self.eqn, self.runs, self.body = eqn, Counter[int](), 0
@@ -175,7 +175,7 @@ class _Around:
 
 
 class _Search:
-    """A second run of a program, which stops at what `test` finds."""
+    """A second run of a program, which stops at the first element that `test` marks."""
 
     def __init__(self, test: Test) -> None:
         self.test = test
@@ -187,7 +187,7 @@ class _Search:
             self.run(closed, *args)
         except _Found as found:
             return found.culprit
-        return None     # operation by operation, numbers may be rounded in another way
+        return None     # run operation by operation, the program may round otherwise
 
     def run(self, closed: ClosedOlympuspr, *xs: ArrayLike) -> list[Array]:
         if self.around:
@@ -207,7 +207,7 @@ class _Search:
                 self.around.append(_Around(eqn))
                 eqn.primitive.step_through(self.run, *ins, **eqn.params)
                 self.around.pop()
-            # Nothing in the bodies: it is the equation itself, as XLA computed it.
+            # No fault in the bodies: the equation itself is the culprit, as XLA computed it.
             raise _Found(self.as_culprit(closed, eqn, wrong[0], ins))
         return out
 
@@ -229,9 +229,9 @@ class _Search:
                         _details(place, line if back else "", hazard, loops))
 
     def line_of(self, eqn: OlympusprEqn) -> source.Source | None:
-        """The user's line of an equation, or of what runs it."""
+        """The user's line of an equation, or of the equation that runs it."""
         around = [eqn, *[around.eqn for around in reversed(self.around)], ctx.transposed]
-        # What the library recorded for all callers has no line; what runs it has one.
+        # Equations that the library recorded for all callers have no line; their caller has one.
         known = (e.source for e in around if e is not None and e.source is not source.CALLERS)
         return next(known, None) or source.user_frame()
 

@@ -1,4 +1,4 @@
-"""Where programs run: what their arguments say, else the default device."""
+"""Where programs run: on the devices of their arguments, else on the default device."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def sharding_of(x: object) -> Sharding | None:
 
 
 def is_abstract(sharding: object) -> TypeGuard[NamedSharding]:
-    """Whether a sharding says where in a mesh an argument is, and not on which devices."""
+    """Whether a sharding is over a mesh without devices."""
     return type(sharding) is NamedSharding and isinstance(sharding.mesh, AbstractMesh)
 
 
@@ -45,14 +45,14 @@ def layouts_of(args: Sequence[object]) -> tuple[str | None, ...]:
 
 def placement_of(shardings: Sequence[Sharding | None], default: Device | None = None,
                  named: Callable[[int], str] | None = None, mesh: Mesh | None = None) -> Placement:
-    """Where a program runs whose arguments must stay where these shardings say.
+    """The placement of a program whose arguments must stay at these shardings.
 
-    Those that say nothing are on `mesh`, or else on the one around. `named` says what to call an
-    argument.
+    Shardings without devices are over `mesh`, or else over the ambient mesh. `named` gives an
+    argument's name for messages.
     """
     mesh = mesh or mesh_around()
-    # Arguments that may go anywhere (None) have no say. Identity first: tuples of devices are long,
-    # and mostly one object.
+    # Arguments that may go anywhere (None) do not count. Identity is compared first: tuples of
+    # devices are long, and mostly one object.
     committed: tuple[Device, ...] = ()
     for s in shardings:
         if s is not None and not is_abstract(s):

@@ -123,7 +123,7 @@ class StepTraceAnnotation(TraceAnnotation):
     """
 
     def __init__(self, name: str, **kwargs: object) -> None:
-        super().__init__(name, _r=1, **kwargs)      # by _r viewers know the root of a step
+        super().__init__(name, _r=1, **kwargs)      # _r marks the root of a step for viewers
 
 
 def annotate_function(func: Callable[P, R], name: str | None = None,
@@ -447,7 +447,7 @@ def stop_server() -> None:
     with _lock:
         if _listening is None:
             raise ValueError("stop_server: no server of profiles is there; start one before.")
-        _listening = None       # whose end is the server's
+        _listening = None       # its deletion ends the server
 
 
 def register_subprocess(pid: int, port: int) -> Callable[[], None]:

@@ -52,33 +52,33 @@ def _size2(x: Array) -> Array:
     return _dot(x, x).real
 
 
-def _function(given: object) -> Operator | None:
+def _function(system: object) -> Operator | None:
     """An operator as a function, perhaps of the product by it with `@`; None for a matrix."""
-    if callable(given) and not hasattr(given, "shape"):
-        return given
+    if callable(system) and not hasattr(system, "shape"):
+        return system
     try:
-        typeof(given)
+        typeof(system)
     except TypeError:
-        return getattr(given, "__matmul__", None)
+        return getattr(system, "__matmul__", None)
     return None
 
 
-def _operator(name: str, what: str, given: object, b: ArrayLike) -> Operator:
+def _operator(name: str, what: str, system: object, b: ArrayLike) -> Operator:
     """A matrix, or a function of a pytree like b, as a function of its vector."""
     vector, unravel = ravel_pytree(b)
-    if (product := _function(given)) is not None:
+    if (product := _function(system)) is not None:
         def call(x: Array) -> Array:
             out = product(unravel(x))
             if tree_structure(out) != tree_structure(b):
-                raise ValueError(f"{name}: {what} {name_of(given)} returned "
+                raise ValueError(f"{name}: {what} {name_of(system)} returned "
                                  f"{tree_structure(out)}; the structure of b, "
                                  f"{tree_structure(b)}, is required.")
             return astype(ravel_pytree(out)[0], vector.dtype)
         return call
-    if not hasattr(given, "shape"):
-        raise TypeError(f"{name}: {what} of type {type(given).__name__} given; a linear operator "
+    if not hasattr(system, "shape"):
+        raise TypeError(f"{name}: {what} of type {type(system).__name__} given; a linear operator "
                         "must be either a function or ndarray, or have a method __matmul__.")
-    matrix = to_array(array_args(name, given)[0])
+    matrix = to_array(array_args(name, system)[0])
     shape = typeof(matrix).shape
     n = typeof(vector).shape[0]
     leaves = tree_flatten(b)[0]
@@ -116,20 +116,20 @@ def _inexact_vectors(name: str, A: object, b: PyTree, x0: PyTree | None) -> tupl
     return b, tree_map(start, x0, b)
 
 
-def _limit(given: object, name: str, what: str, kinds: str, static: Callable[..., Limit]
+def _limit(limit: object, name: str, what: str, kinds: str, static: Callable[..., Limit]
            ) -> Limit:
     """A number that says when to stop, also a traced one: the solution is no function of it."""
-    if not isinstance(given, Tracer):
-        return static(given, name, what)
-    aval = typeof(given)
+    if not isinstance(limit, Tracer):
+        return static(limit, name, what)
+    aval = typeof(limit)
     if aval.shape or dtypes.scalar_kind(aval.dtype) not in kinds:
         raise TypeError(f"{name}: {what} {aval} given; {'a number' if 'f' in kinds else 'an int'} "
                         "is required.")
-    return stop_gradient(given)
+    return stop_gradient(limit)
 
 
-def _real_option(given: object, name: str, what: str) -> float:
-    return real_number(given, f"{name}: {what}")
+def _real_option(option: object, name: str, what: str) -> float:
+    return real_number(option, f"{name}: {what}")
 
 
 def _solved(name: str, iterate: Solver, A: object, b: PyTree, x0: PyTree | None, tol: float,
@@ -382,8 +382,8 @@ def _correction(product: Operator, r: Array, beta: Array, least: Array, size: in
     triangle = upper[:, :size].T
     ones = np.eye(size, dtype=bool)
     triangle = where(ones & (triangle == 0), 1, triangle)
-    kept = where(np.arange(size) < k, side[:size], 0)
-    y = triangular_solve(triangle, kept, left_side=True)
+    done = where(np.arange(size) < k, side[:size], 0)
+    y = triangular_solve(triangle, done, left_side=True)
     y = where(where(ones, upper[:, :size], 0).sum(1) == 0, 0, y)
     return dot_general(y, v[:size], (((0,), (0,)), ((), ())), "highest")
 

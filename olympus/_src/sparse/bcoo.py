@@ -1,6 +1,6 @@
 """BCOO: stored elements and the index of each, by batch; and its conversions and products.
 
-Operators and methods that have rules of NumPy's are installed by `operators.py`.
+`operators.py` installs the operators and methods that follow NumPy's rules.
 """
 
 from __future__ import annotations
@@ -62,26 +62,26 @@ def concrete_count(what: str, count: ArrayLike) -> int:
             f"{what}: nse, the number of stored elements, must be specified when using the "
             f"function within jit, vmap, and other transformations, where it is {count}; a "
             "concrete value is required; give nse=, an int.")
-    found = as_int(f"{what}: nse", count)
-    if found < 0:
-        raise ValueError(f"{what}: nse={found} given; 0 or more stored elements are required.")
-    return found
+    nse = as_int(f"{what}: nse", count)
+    if nse < 0:
+        raise ValueError(f"{what}: nse={nse} given; 0 or more stored elements are required.")
+    return nse
 
 
 @register_pytree_node_class
 class BCOO(OLYMPUSSparse):
-    """A sparse array: elements `data` at `indices`; those of equal indices are summed.
+    """A sparse array: elements `data` at `indices`; elements with equal indices are summed.
 
     A pytree of two arrays: it passes through `jit`, `vmap`, loops and derivatives. Leading axes may
-    be batches, each with as many stored elements, and trailing ones dense. An index outside of the
-    array is padding, whose element counts nowhere.
+    be batches, which all store equally many elements, and trailing axes may be dense. An index
+    outside of the array is padding: its element belongs to no place of the array.
 
     Args:
       args: data [*batch, nse, *dense], and integers indices [*batch, nse, n_sparse]. A batch axis
         of one of them may have the size 1 for any size.
       shape: of the array: [*batch, *sparse, *dense].
       indices_sorted: a promise that indices ascend lexicographically, padding last.
-      unique_indices: a promise that no index is there twice.
+      unique_indices: a promise that no index occurs twice.
 
     TypeError for indices of another dtype, ValueError for sizes that do not fit; under
     `olympus_enable_checks` also for known indices that are outside of the array and no
@@ -112,12 +112,12 @@ class BCOO(OLYMPUSSparse):
             check_indices("BCOO", np.asarray(self.indices), self._info)
 
     def tree_flatten(self) -> tuple[tuple[Array, Array], SparseInfo]:
-        """For pytrees: data and indices, and the fields that these do not say."""
+        """For pytrees: the leaves data and indices, and the static fields."""
         return self._bufs, tree_info(self._info, self._bufs, 2)
 
     @classmethod
     def tree_unflatten(cls, aux_data: SparseInfo, children: Sequence[Array]) -> Self:
-        """The sparse array of these arrays; its shape has the batch axes that they have."""
+        """The sparse array with these leaves, whose batch axes lead its shape."""
         self = object.__new__(cls)
         self.data, self.indices = children
         if not isinstance(aux_data, SparseInfo):
@@ -199,9 +199,9 @@ class BCOO(OLYMPUSSparse):
         """The array with elements of equal indices summed, and indices sorted.
 
         Args:
-          nse: the number of stored elements of the result: padded if it is more than needed; what
-            is too much is dropped. It must be given where the array is traced.
-          remove_zeros: whether elements of 0 are left out (which no derivative knows of).
+          nse: the number of stored elements of the result; room that is not needed is padding, and
+            elements without room are dropped. It must be given where the array is traced.
+          remove_zeros: whether elements equal to 0 are left out, and so have no derivative.
 
         >>> import olympus.numpy as onp
         >>> from olympus.experimental import sparse
@@ -254,8 +254,8 @@ def bcoo_todense(mat: BCOO) -> Array:
 
 def stored_count(what: str, mat: Array, n_batch: int, n_dense: int) -> int:
     """How many elements of a batch are stored: those that are not 0, in the fullest batch."""
-    # What is known is counted by NumPy, since its value must be known where another function is
-    # traced; a value under derivatives is known, too.
+    # NumPy counts an array that is no tracer: while another function is traced, operations of ours
+    # would be recorded and have no value. Values under derivatives are known, too.
     known = mat if isinstance(mat, Tracer) else np.asarray(mat)
     stored = np.not_equal(known, 0) if isinstance(known, np.ndarray) else not_equal(known, 0)
     stored = stored.any(tuple(range(mat.ndim - n_dense, mat.ndim))) if n_dense else stored
@@ -268,7 +268,7 @@ def bcoo_fromdense(mat: ArrayLike, *, nse: int | None = None, n_batch: int = 0, 
 
     Args:
       nse: the number of elements to store in each batch; None counts them, which needs an array
-        that is not traced. Too many are padded with 0; what does not fit is dropped.
+        that is not traced. Room that is left is padded with 0; elements without room are dropped.
       n_batch, n_dense: how many leading axes are batches, and how many trailing ones are dense.
 
     >>> M = sparse.bcoo_fromdense(onp.array([[0., 5.], [6., 0.]]))
@@ -292,8 +292,8 @@ def bcoo_extract(sparr: BCOO, arr: ArrayLike, *, assume_unique: bool | None = No
     Args:
       sparr: the array that has the indices.
       arr: a dense array of its shape.
-      assume_unique: False reads an element of equal indices once, at the first; None takes what
-        the array promises.
+      assume_unique: False reads equal indices once, at the first of them; None goes by the
+        array's promise.
 
     >>> M = sparse.BCOO.fromdense(onp.array([[0., 5.], [6., 0.]]))
     >>> print(sparse.bcoo_extract(M, onp.array([[1., 2.], [3., 4.]])).data)
@@ -416,11 +416,11 @@ def bcoo_dot_general(lhs: BCOO | ArrayLike, rhs: BCOO | ArrayLike, *,
     if not isinstance(rhs, BCOO):
         return dot_general(lhs, rhs, numbers, preferred_element_type=dtype)
     (lc, rc), (lb, rb) = numbers
-    found = bcoo_dot_general_p.bind(
+    product = bcoo_dot_general_p.bind(
         *rhs._bufs, asarray(lhs), dimension_numbers=((rc, lc), (rb, lb)),
         preferred_element_type=dtype, lhs_spinfo=rhs._info)
     n, left = len(lb), rhs.ndim - len(rc)
-    return transpose(found, (*range(n), *range(left, found.ndim), *range(n, left)))
+    return transpose(product, (*range(n), *range(left, product.ndim), *range(n, left)))
 
 
 def bcoo_dot_general_sampled(A: ArrayLike, B: ArrayLike, indices: ArrayLike, *,
@@ -439,7 +439,7 @@ def bcoo_dot_general_sampled(A: ArrayLike, B: ArrayLike, indices: ArrayLike, *,
         dimension_numbers=canonical_numbers(dimension_numbers))
 
 
-# What `sparse.empty` and `sparse.eye` make -------------------------------------------------------
+# For `sparse.empty` and `sparse.eye` --------------------------------------------------------------
 
 def empty_bcoo(shape: Sequence[int], dtype: DTypeLike | None = None,
                index_dtype: DTypeLike = "int32", n_dense: int = 0, n_batch: int = 0, nse: int = 0
@@ -469,8 +469,8 @@ def eye_bcoo(N: int, M: int, k: int, dtype: DTypeLike | None = None,
     if n_batch or n_dense:
         return bcoo_fromdense(eye(N, M, k, dtype=dtype), n_batch=n_batch, n_dense=n_dense,
                               index_dtype=index_dtype)
-    places = arange(count, dtype=index_dtype)
-    indices = stack([places + max(-k, 0), places + max(k, 0)], -1)
+    along = arange(count, dtype=index_dtype)
+    indices = stack([along + max(-k, 0), along + max(k, 0)], -1)
     return BCOO((ones(count, dtype), indices), shape=(N, M), indices_sorted=True,
                 unique_indices=True)
 

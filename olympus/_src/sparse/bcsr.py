@@ -33,16 +33,16 @@ DimensionNumbers = Sequence[Sequence[Sequence[int]]]
 
 @register_pytree_node_class
 class BCSR(OLYMPUSSparse):
-    """A sparse array by rows: elements of row r are those from indptr[r] up to indptr[r + 1].
+    """A sparse array by rows: row r has the elements from indptr[r] up to indptr[r + 1].
 
-    A pytree of three arrays. Products are quicker than those of a BCOO; transposes and slices need
-    one (`to_bcoo`). Elements behind the last pointer, and those of columns outside, are padding.
+    A pytree of three arrays. Products are quicker than with a BCOO; transposes and slices need a
+    BCOO (`to_bcoo`). Elements behind the last pointer or in columns that do not exist are padding.
 
     Args:
       args: data [*batch, nse, *dense], integers indices [*batch, nse] (the columns) and indptr
         [*batch, rows + 1], which ascends from 0.
       shape: of the array: [*batch, rows, columns, *dense].
-      indices_sorted, unique_indices: promises, as those of `BCOO`.
+      indices_sorted, unique_indices: promises, as for `BCOO`.
 
     >>> import olympus.numpy as onp
     >>> from olympus.experimental import sparse
@@ -67,12 +67,12 @@ class BCSR(OLYMPUSSparse):
             check_pointers("BCSR", np.asarray(self.indices), np.asarray(self.indptr), self._info)
 
     def tree_flatten(self) -> tuple[tuple[Array, Array, Array], SparseInfo]:
-        """For pytrees: data, indices and indptr, and the fields that these do not say."""
+        """For pytrees: the leaves data, indices and indptr, and the static fields."""
         return self._bufs, tree_info(self._info, self._bufs, 1)
 
     @classmethod
     def tree_unflatten(cls, aux_data: SparseInfo, children: Sequence[Array]) -> Self:
-        """The sparse array of these arrays; its shape has the batch axes that they have."""
+        """The sparse array with these leaves, whose batch axes lead its shape."""
         self = object.__new__(cls)
         self.data, self.indices, self.indptr = children
         if not isinstance(aux_data, SparseInfo):
@@ -127,8 +127,7 @@ class BCSR(OLYMPUSSparse):
 
     @classmethod
     def from_bcoo(cls, arr: BCOO) -> BCSR:
-        """A BCOO of two sparse axes by rows; its indices are sorted unless they are promised to be.
-        """
+        """A BCOO of two sparse axes, stored by rows; indices not promised as sorted are sorted."""
         if arr.n_sparse != 2:
             raise NotImplementedError(f"BCSR.from_bcoo: {arr} of {arr.n_sparse} sparse axes given; "
                                       "n_sparse=2 is required; see update_layout.")

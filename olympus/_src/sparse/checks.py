@@ -1,4 +1,4 @@
-"""Checks of indices and pointers, which read them: under `enable_checks`, of arrays that are there.
+"""Checks that read indices and pointers: under `enable_checks`, of arrays that are not traced.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def check_indices(name: str, indices: np.ndarray, info: SparseInfo) -> None:
 
 
 def check_pointers(name: str, indices: np.ndarray, indptr: np.ndarray, info: SparseInfo) -> None:
-    """ValueError unless pointers ascend from 0 to at most nse, and the indices [*batch, nse] in
-    front of the last one are what `check_indices` asks for."""
+    """ValueError unless pointers ascend from 0 to at most nse, and `check_indices` accepts the
+    indices [*batch, nse] in front of the last pointer."""
     nse = indices.shape[-1]
     if indptr.size and ((indptr[..., 0] != 0).any() or (np.diff(indptr) < 0).any()
                         or (indptr > nse).any()):

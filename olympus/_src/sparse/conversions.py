@@ -36,10 +36,10 @@ def inside(indices: Array, sizes: Sequence[int]) -> Array:
     return all_of((indices >= 0) & (indices < asarray(limits.astype(indices.dtype))), -1)
 
 
-def only(kept: Array, x: Array) -> Array:
-    """`x` where `kept`, along its leading axes, and 0 elsewhere, in the dtype of `x`."""
-    mask = kept.reshape(*kept.shape, *[1] * (x.ndim - kept.ndim))
-    return where(mask, x, zeros((), x.dtype))   # a number would make truths integers
+def only(mask_of_rows: Array, x: Array) -> Array:
+    """`x` where a mask of its leading axes is true, 0 elsewhere, in the dtype of `x`."""
+    mask = mask_of_rows.reshape(*mask_of_rows.shape, *[1] * (x.ndim - mask_of_rows.ndim))
+    return where(mask, x, zeros((), x.dtype))   # the number 0 would make bools integers
 
 
 def for_columns(numbers: Sequence[int] | np.ndarray, dtype: DType, ndim: int = 2) -> Array:
@@ -64,7 +64,7 @@ bcoo_todense_p = Defined("bcoo_todense", _todense)
 
 def _fromdense(mat: Array, *, nse: int, n_batch: int, n_dense: int, index_dtype: DType
                ) -> tuple[Array, Array]:
-    """The first `nse` elements that are not 0, in lexicographic order, and where they are."""
+    """The first `nse` elements that are not 0, in lexicographic order, and their indices."""
     check_counts(f"fromdense: {typeof(mat)} given", index_dtype,
                  mat.shape[n_batch:mat.ndim - n_dense])
 
@@ -75,8 +75,8 @@ def _fromdense(mat: Array, *, nse: int, n_batch: int, n_dense: int, index_dtype:
             index = zeros((nse, 0), index_dtype)
             first = (arange(nse) < 1) & stored
             return only(first, read(m, index)), index
-        places = nonzero(stored, size=nse, fill_value=m.shape[:n_sparse])
-        index = stack([p.astype(index_dtype) for p in places], -1)
+        columns = nonzero(stored, size=nse, fill_value=m.shape[:n_sparse])
+        index = stack([p.astype(index_dtype) for p in columns], -1)
         return read(m, index).astype(m.dtype), index
 
     return batched(one, mat.shape[:n_batch])(mat)   # pyright: ignore[reportReturnType]
@@ -86,7 +86,7 @@ bcoo_fromdense_p = Defined("bcoo_fromdense", _fromdense, multiple_results=True)
 
 
 def ordered(indices: Array) -> tuple[Array, Array]:
-    """Rows of `indices`, [n, k], in lexicographic order, and the place where each one was."""
+    """Rows of `indices`, [n, k], in lexicographic order, and the former position of each."""
     n, k = indices.shape
     if not k:
         return indices, iota(INT32, n)
@@ -95,9 +95,9 @@ def ordered(indices: Array) -> tuple[Array, Array]:
 
 
 def padding_last(indices: Array, sizes: Sequence[int]) -> tuple[Array, Array, Array]:
-    """Rows of `indices`, [n, k], in lexicographic order, and those outside last, as padding.
+    """Rows of `indices`, [n, k], in lexicographic order; rows outside come last, as padding.
 
-    Returns (rows, the place where each one was, whether each of `indices` is inside).
+    Returns (rows, their former positions, whether each of `indices` is inside).
     """
     valid = inside(indices, sizes)
     return *ordered(where(valid[:, None], indices, padding(sizes, indices.dtype))), valid
@@ -106,8 +106,8 @@ def padding_last(indices: Array, sizes: Sequence[int]) -> tuple[Array, Array, Ar
 def distinct(indices: Array, sizes: Sequence[int]) -> tuple[Array, Array, Array, Array]:
     """Rows of `indices`, [n, k], sorted, with padding last.
 
-    Returns (sorted rows, where each one was, the number of its group of equal rows, whether it is
-    the first of a group); padding is in no group.
+    Returns (sorted rows, their former positions, the number of each one's group of equal rows,
+    whether it is the first of a group); padding is in no group.
     """
     n, k = indices.shape
     rows, order, valid = padding_last(indices, sizes)
@@ -121,16 +121,16 @@ def distinct(indices: Array, sizes: Sequence[int]) -> tuple[Array, Array, Array,
 
 
 def _extract(indices: Array, arr: Array, *, assume_unique: bool) -> Array:
-    """The elements of a dense array at the indices of a BCOO; of equal ones only at the first."""
+    """The elements of a dense array at the indices of a BCOO; 0 at all but the first of equals."""
     n_batch, n_sparse, _, _ = index_properties(indices, arr.shape)
 
     def one(i: Array, a: Array) -> Array:
-        found = read(a, i)
+        elements = read(a, i)
         if assume_unique:
-            return found
+            return elements
         _, order, _, first = distinct(i, a.shape[:n_sparse])
-        kept = zeros(i.shape[:1], bool).at[order].set(first)
-        return only(kept, found)
+        is_first = zeros(i.shape[:1], bool).at[order].set(first)
+        return only(is_first, elements)
 
     return batched(one, arr.shape[:n_batch])(indices, arr)
 
@@ -183,9 +183,9 @@ def sparse_permutation(permutation: Sequence[int], n_batch: int, n_sparse: int, 
                         f"{tuple(range(len(shape)))} once is required.")
     batch, sparse = permutation[:n_batch], permutation[n_batch:n_batch + n_sparse]
     dense = permutation[n_batch + n_sparse:]
-    for kind, found, least, others in (
+    for kind, part, least, others in (
             ("batch", batch, 0, "non-batch"), ("dense", dense, n_batch + n_sparse, "non-dense")):
-        if sorted(found) != list(range(least, least + len(found))):
+        if sorted(part) != list(range(least, least + len(part))):
             raise NotImplementedError(
                 f"bcoo_transpose: permutation {tuple(permutation)} of an array with {n_batch} "
                 f"batch and {n_sparse} sparse axes given; it cannot permute {kind} axes with "

@@ -1,4 +1,4 @@
-"""Operations given by a definition, and what definitions are made of.
+"""Operations given by a definition, and the functions that definitions call.
 
     Defined("bcoo_todense", definition)     the primitive whose rules are those of its definition
     batched(f, sizes)(*parts)               f for each batch; a part of size 1 serves the axis
@@ -36,8 +36,8 @@ BOOL, UINT8 = dtypes.as_dtype("bool"), dtypes.as_dtype("uint8")
 class Defined(Primitive):
     """An operation given by its `definition`, a function of other operations.
 
-    Derivatives and vmap are those of the definition. Subclasses replace a rule where another one
-    is quicker.
+    Derivatives and vmap go through the definition. Subclasses replace a rule where another one is
+    quicker.
     """
 
     def __init__(self, name: str, definition: Definition, multiple_results: bool = False) -> None:
@@ -60,27 +60,27 @@ class Defined(Primitive):
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], **params: Hashable
             ) -> tuple[Array | list[Array], Tangent | list[Tangent]]:
-        outs, found = jvp_flat(self.flat(params), primals, tangents)
-        return (outs, found) if self.multiple_results else (outs[0], found[0])
+        outs, out_tangents = jvp_flat(self.flat(params), primals, tangents)
+        return (outs, out_tangents) if self.multiple_results else (outs[0], out_tangents[0])
 
     def transpose(self, cts: Tangent | Sequence[Tangent], *args: Transposed, **params: Hashable
                   ) -> Sequence[Cotangent]:
         closed = stage(self.flat(params), [x.aval if type(x) is Linear else typeof(x)
                                            for x in args])
-        given = cts if isinstance(cts, (list, tuple)) else [cts]
+        cotangents = cts if isinstance(cts, (list, tuple)) else [cts]
         return apply_transpose(closed.olympuspr, closed.consts, args,
-                               given, self.name)    # pyright: ignore[reportArgumentType]
+                               cotangents, self.name)    # pyright: ignore[reportArgumentType]
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None],
              **params: Hashable
              ) -> tuple[Array | list[Array], int | None | list[int | None]]:
-        outs, found = batch_flat(self.flat(params), axis, args, dims)
-        return (outs, found) if self.multiple_results else (outs[0], found[0])
+        outs, out_dims = batch_flat(self.flat(params), axis, args, dims)
+        return (outs, out_dims) if self.multiple_results else (outs[0], out_dims[0])
 
 
 def batched(f: Callable[..., Array | Sequence[Array]], sizes: Sequence[int]
             ) -> Callable[..., Array]:
-    """`f` for each place along leading axes of all operands.
+    """`f` mapped over the leading axes of all operands.
 
     An operand whose axis has the size 1 serves the whole axis.
     """
@@ -99,7 +99,7 @@ def batched(f: Callable[..., Array | Sequence[Array]], sizes: Sequence[int]
 
 def broadcasting_vmap(fun: Callable[..., object], in_axes: int | Sequence[object] = 0,
                       out_axes: int | Sequence[object] = 0) -> Callable[..., object]:
-    """`vmap` for which an axis of size 1 serves one of any size.
+    """`vmap` that repeats a mapped axis of size 1 as often as the other operands need.
 
     Args: out_axes: as those of `vmap`.
 
@@ -162,7 +162,7 @@ def add_at(sizes: Sequence[int], index: Array, updates: Array) -> Array:
     Each is added at its row of `index`, [n, len(sizes)]; those outside are dropped.
     """
     rest, dtype = updates.shape[1:], updates.dtype
-    if dtype == BOOL:   # a sum of truths is whether there is one
+    if dtype == BOOL:   # the sum of bools is their "or"
         return add_at(sizes, index, convert_element_type(updates, UINT8)) != 0 if sizes else (
             any_of(updates, 0))
     if dtypes.itemsize_bits(dtype) < 8 or (dtype.kind == "V" and dtype.itemsize == 1):

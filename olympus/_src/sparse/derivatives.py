@@ -44,8 +44,8 @@ def flatten_fun_for_sparse_ad(fun: Callable[..., PyTree], argnums: int | Sequenc
                               args: tuple[PyTree, ...]) -> Split:
     """`fun` as a function of arrays, for derivatives with respect to some arguments.
 
-    Returns: (a function of arrays; the places of those to differentiate by, of sparse arguments
-      their data; the arrays; a function from their derivatives to those of the arguments).
+    Returns: (a function of arrays; the positions of the arrays to differentiate by, for a sparse
+      argument its data; the arrays; a function that packs derivatives like the arguments).
 
     >>> from olympus.experimental import sparse
     >>> f, places, xs, back = sparse.ad.flatten_fun_for_sparse_ad(lambda M: M, 0, (sparse.eye(2),))
@@ -57,14 +57,14 @@ def flatten_fun_for_sparse_ad(fun: Callable[..., PyTree], argnums: int | Sequenc
         raise ValueError(f"sparse derivative: argnums={argnums} given for {len(args)} arguments; "
                          "numbers of arguments are required.")
     numbers = tuple(n % len(args) for n in numbers)
-    flat, trees, places, wanted = [], [], [], []
+    flat, trees, positions, wanted = [], [], [], []
     for i, arg in enumerate(args):
         leaves, tree = tree_flatten(arg, is_leaf=is_sparse)
         trees.append((tree, []))
         for leaf in leaves:
             parts, inner = tree_flatten(leaf)
             if i in numbers:
-                places += range(len(flat), len(flat) + (1 if is_sparse(leaf) else len(parts)))
+                positions += range(len(flat), len(flat) + (1 if is_sparse(leaf) else len(parts)))
             trees[-1][1].append((inner, len(flat), len(flat) + len(parts)))
             flat += parts
         if i in numbers:
@@ -75,14 +75,14 @@ def flatten_fun_for_sparse_ad(fun: Callable[..., PyTree], argnums: int | Sequenc
                 for tree, parts in trees]
         return fun(*full, **kwargs)
 
-    def of_arguments(found: Sequence[PyTree]) -> PyTree:
-        given = iter(found)
-        whole = {i: tree_map(lambda leaf: _with_data(leaf, next(given)) if is_sparse(leaf)
-                             else next(given), arg, is_leaf=is_sparse) for i, arg in wanted}
+    def of_arguments(derivatives: Sequence[PyTree]) -> PyTree:
+        rest = iter(derivatives)
+        whole = {i: tree_map(lambda leaf: _with_data(leaf, next(rest)) if is_sparse(leaf)
+                             else next(rest), arg, is_leaf=is_sparse) for i, arg in wanted}
         outs = tuple(whole[n] for n in numbers)
         return outs[0] if isinstance(argnums, int) else outs
 
-    return run, tuple(places), flat, of_arguments
+    return run, tuple(positions), flat, of_arguments
 
 
 def _sparse_aware(what: str, transform: Callable[..., Callable[..., PyTree]], valued: bool = False
@@ -92,8 +92,8 @@ def _sparse_aware(what: str, transform: Callable[..., Callable[..., PyTree]], va
         @wraps(fun)
         def run(*args: PyTree, **named: PyTree) -> PyTree:
             try:
-                flat, places, xs, back = flatten_fun_for_sparse_ad(fun, argnums, args)
-                out = transform(flat, places, has_aux=has_aux, **kwargs)(*xs, **named)
+                flat, positions, xs, back = flatten_fun_for_sparse_ad(fun, argnums, args)
+                out = transform(flat, positions, has_aux=has_aux, **kwargs)(*xs, **named)
                 if valued:
                     return out[0], back(out[1])
                 return (back(out[0]), out[1]) if has_aux else back(out)

@@ -1,10 +1,10 @@
-"""What sparse arrays share: their base class, their types, and the checks of their parts.
+"""The base class of sparse arrays, their static fields, and the checks of their parts.
 
     BCOO    data[*batch, nse, *dense], indices[*batch, nse, n_sparse]
     BCSR    data[*batch, nse, *dense], indices[*batch, nse], indptr[*batch, rows + 1]
 
-A batch axis of a part may have the size 1 for a larger one: the part then serves the whole axis.
-An index outside of the array, negative or too large, is padding: it counts nowhere.
+A part may have size 1 along a larger batch axis: all batches along the axis then share it.
+An index outside of the array, negative or too large, is padding: its element is nowhere.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..types.shape import canonical_shape, prod
 from ..types.symbolic import is_symbolic_dim
 
 Shape = tuple[int, ...]
-#: what parameters are, for the docstrings of this room
+#: descriptions of parameters, for the docstrings of this room
 WORDS = {
     "mat": "the array.", "arr": "the array.", "operand": "the array.", "operands": "the arrays.",
     "lhs, rhs": "the arrays.", "nse": "the number of stored elements, static; None counts them.",
@@ -51,7 +51,7 @@ class CuSparseEfficiencyWarning(SparseEfficiencyWarning):
 
 
 class SparseInfo(NamedTuple):
-    """What the arrays of a BCOO or BCSR do not say: its shape, and what is promised of indices.
+    """The static fields of a BCOO or BCSR: its shape, and the promises about its indices.
 
     >>> from olympus.experimental import sparse
     >>> sparse.util.SparseInfo((2, 3)).unique_indices
@@ -66,7 +66,7 @@ class SparseInfo(NamedTuple):
 
 
 class COOInfo(NamedTuple):
-    """What the arrays of a COO do not say: its shape, and which indices are promised sorted.
+    """The static fields of a COO: its shape, and which indices are promised as sorted.
 
     >>> from olympus.experimental import sparse
     >>> sparse.coo.COOInfo((2, 3)).rows_sorted
@@ -118,14 +118,14 @@ def given_parts(what: str, args: object, names: str) -> list[Array]:
     """The arrays that a sparse array is made of; TypeError unless as many are given as it has."""
     count = names.count(",") + 1
     if not isinstance(args, (tuple, list)) or len(args) != count:
-        found = f"{len(args)} parts" if isinstance(args, (tuple, list)) else type(args).__name__
+        shown = f"{len(args)} parts" if isinstance(args, (tuple, list)) else type(args).__name__
         raise TypeError(
-            f"{what}: {found} given; a tuple of {count} arrays, ({names}), is required.")
+            f"{what}: {shown} given; a tuple of {count} arrays, ({names}), is required.")
     return [asarray(x) for x in args]
 
 
 def tree_info(info: SparseInfo, parts: Sequence[object], behind: int) -> SparseInfo:
-    """The static part of a sparse array's tree: `info`, and which batch axes are shared.
+    """The static part of a sparse array's pytree: `info`, with the batch axes that batches share.
 
     `behind`: how many axes of the second part are no batches. Parts may be any objects.
     """
@@ -138,13 +138,13 @@ def tree_info(info: SparseInfo, parts: Sequence[object], behind: int) -> SparseI
 
 
 def healed_shape(info: SparseInfo, behind: int, *batches: Shape) -> Shape:
-    """The shape of a sparse array whose parts have these batch axes now.
+    """The shape of a sparse array whose parts now have these batch axes.
 
-    `vmap` and `scan` take a leading axis from the arrays of a pytree, or add one, and `shard_map`
-    cuts axes; none knows of the shape. `behind`: the number of axes that are no batches.
+    `vmap` and `scan` take a leading axis from the leaves of a pytree, or add one, and `shard_map`
+    cuts axes; none changes the static shape. `behind`: the number of axes that are no batches.
     """
     known = info.shape[:len(info.shape) - behind]
-    first = len(batches[0]) - len(known)    # axis that was the first before
+    first = len(batches[0]) - len(known)    # where the former first axis is now
     # Where all parts have the size 1, either the axis has it or they share the axis.
     sizes = [known[i - first] if size == 1 and i - first in info.shared else size
              for i, size in enumerate(largest(*batches))]
@@ -152,7 +152,7 @@ def healed_shape(info: SparseInfo, behind: int, *batches: Shape) -> Shape:
 
 
 def largest(*batches: Sequence[int]) -> tuple[int, ...]:
-    """The sizes of batch axes that serve each other: where they differ, the one that is not 1."""
+    """The sizes that batch axes broadcast to: where they differ, the one that is not 1."""
     return tuple(next((s for s in sizes if s != 1), 1) for sizes in zip(*batches, strict=True))
 
 
@@ -196,7 +196,7 @@ class OLYMPUSSparse:
         self.shape = canonical_shape(shape, type(self).__name__)
 
     def tree_flatten(self) -> tuple[tuple[Array, ...], object]:
-        """For pytrees: the arrays, and the fields that these do not say."""
+        """For pytrees: the arrays as leaves, and the static fields."""
         raise NotImplementedError(f"{type(self).__name__}.tree_flatten")
 
     @property
@@ -228,7 +228,7 @@ class OLYMPUSSparse:
         return self.shape[0]
 
     def _extra(self) -> str:
-        """What its repr says besides."""
+        """Further entries of the repr."""
         return ""
 
     def __repr__(self) -> str:
@@ -236,7 +236,7 @@ class OLYMPUSSparse:
         try:
             text = f"{name}({self.dtype}{list(self.shape)}, nse={self.nse}{self._extra()})"
         except (AttributeError, IndexError, TypeError, NotImplementedError):
-            return f"{name}(<invalid>)"     # in a tree of something else
+            return f"{name}(<invalid>)"     # unflattened with leaves that are no arrays
         return f"{type(self.data).__name__}[{text}]" if isinstance(self.data, Tracer) else text
 
     def block_until_ready(self) -> Self:
@@ -290,7 +290,7 @@ def described(data: Buffer | None = None, indices: Buffer | None = None,
 
 
 def _served(part: Iterable[int], whole: Iterable[int]) -> bool:
-    """Whether batch axes of a part serve those of the array."""
+    """Whether batch axes of a part broadcast to the batch axes of the array."""
     return all(s in (1, w) for s, w in zip(part, whole))
 
 

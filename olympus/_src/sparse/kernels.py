@@ -30,9 +30,9 @@ from .products import Numbers, bcoo_dot_general_p, bcsr_dot_general_p, row_place
 
 INT32, UINT32 = dtypes.as_dtype("int32"), dtypes.as_dtype("uint32")
 _TERMS = ("int32", "int64", "float32", "float64", "complex64", "complex128")
-_LEAST = 2048       # elements; of fewer both forms take as long
-_RUNS = 3           # parts of the elements, which take turns: no sum waits for the one before it
-_BYTES = 8192       # of rows of the result in an iteration: with the others' less than XLA's limit
+_LEAST = 2048       # elements; for fewer, both forms take equally long
+_RUNS = 3           # parts of the elements; their steps alternate, so no sum waits for the last
+_BYTES = 8192       # of the rows that an iteration changes; with all it reads below XLA's limit
 
 
 def _each(width: int, dtype: DType) -> int:
@@ -59,25 +59,25 @@ def _by_elements(b: Builder, *xs: IrValue, dimension_numbers: Numbers,
 
     def product(data: Array, *others: Array) -> list[Array]:
         *parts, rhs = others
-        places = row_places(shape, 0, parts[1], parts[0]) if len(parts) == 2 else parts
-        out = _product(data, places, rhs, shape, contracted)
+        indices = row_places(shape, 0, parts[1], parts[0]) if len(parts) == 2 else parts
+        out = _product(data, indices, rhs, shape, contracted)
         return [reshape(out, b.avals_out[0].shape)]
 
     return b.traced(product, xs, b.avals_in)[0]
 
 
-def _product(data: Array, places: Sequence[Array], rhs: Array, shape: Shape,
+def _product(data: Array, indices: Sequence[Array], rhs: Array, shape: Shape,
              contracted: tuple[Sequence[int], Sequence[int]]) -> Array:
-    """The product [*kept, columns]; `places`: indices [nse, axes], or those of each axis, [nse]."""
+    """The product [*free_axes, columns]; `indices`: [nse, axes], or one vector for each axis."""
     (nse,), (lc, rc) = data.shape, contracted
-    kept = [d for d in range(len(shape)) if d not in lc]
+    free_axes = [d for d in range(len(shape)) if d not in lc]
     free = [d for d in range(rhs.ndim) if d not in rc]
     columns = prod([rhs.shape[d] for d in free])
     # XLA lets LLVM unroll the last axis alone: since its size is 1, the loop over the columns
     # remains one, of which LLVM makes vectors.
     row = (columns, 1)
     x = reshape(transpose(rhs, (*rc, *free)), (*[shape[d] for d in lc], *row))
-    places = [p if p.dtype.itemsize >= 4 else convert_element_type(p, INT32) for p in places]
+    indices = [p if p.dtype.itemsize >= 4 else convert_element_type(p, INT32) for p in indices]
     each = _each(columns, data.dtype)
     runs = _RUNS if each >= _RUNS else 1
     block = each // runs        # neighbours that an iteration takes of each run
@@ -85,21 +85,21 @@ def _product(data: Array, places: Sequence[Array], rhs: Array, shape: Shape,
     zero = UINT32.type(0)
 
     def block_of(k: Array | np.uint32, size: int) -> list[Array]:
-        """Columns of places, and the values, of `size` elements from k on."""
-        if len(places) == 1:
-            found = dynamic_slice(places[0], (k, zero), (size, len(shape)))
-            columns = [found[:, d] for d in range(len(shape))]
+        """The indices by column, and the values, of `size` elements from k on."""
+        if len(indices) == 1:
+            rows = dynamic_slice(indices[0], (k, zero), (size, len(shape)))
+            columns = [rows[:, d] for d in range(len(shape))]
         else:
-            columns = [dynamic_slice(p, (k,), (size,)) for p in places]
+            columns = [dynamic_slice(p, (k,), (size,)) for p in indices]
         return [*map(_unsigned, columns), dynamic_slice(data, (k,), (size,))]
 
     def added(out: Array, *element: Array) -> Array:
-        """`out` and the product of an element, given by its place and its value, [1] each."""
+        """`out` plus the product of one element, given as its index and value, [1] each."""
         *at, value = [reshape(x, ()) for x in element]
-        inside = [at[d] < at[d].dtype.type(shape[d]) for d in (*lc, *kept[1:])]
-        met, (first, *others) = [at[d] for d in lc], [at[d] for d in kept]
+        inside = [at[d] < at[d].dtype.type(shape[d]) for d in (*lc, *free_axes[1:])]
+        met, (first, *others) = [at[d] for d in lc], [at[d] for d in free_axes]
         first = where(reduce(and_, inside), first, np.iinfo(first.dtype).max)
-        here, size = (first, *others, zero, zero), (*[1] * len(kept), *row)
+        here, size = (first, *others, zero, zero), (*[1] * len(free_axes), *row)
         x_there = dynamic_slice(x, (*met, zero, zero), (*[1] * len(lc), *row))
         product = value * reshape(x_there, size)
         return dynamic_update_slice(out, dynamic_slice(out, here, size) + product, here)
@@ -113,15 +113,15 @@ def _product(data: Array, places: Sequence[Array], rhs: Array, shape: Shape,
         return k + UINT32.type(block), out
 
     # Padding is added to one more row.
-    out = zeros((shape[kept[0]] + 1, *[shape[d] for d in kept[1:]], *row), data.dtype)
+    out = zeros((shape[free_axes[0]] + 1, *[shape[d] for d in free_axes[1:]], *row), data.dtype)
     _, out = while_loop(lambda state: state[0] < UINT32.type(length), step, (zero, out))
     for k in range(runs * length, nse):
         out = added(out, *block_of(UINT32.type(k), 1))
-    return slice_in_dim(out, 0, shape[kept[0]])
+    return slice_in_dim(out, 0, shape[free_axes[0]])
 
 
 def _unsigned(index: Array) -> Array:
-    """Indices of which negative ones are large, too."""
+    """Indices without sign: a negative index becomes one that is too large."""
     return bitcast_convert_type(index, dtypes.as_dtype(f"uint{8 * index.dtype.itemsize}"))
 
 

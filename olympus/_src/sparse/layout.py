@@ -30,11 +30,11 @@ from .conversions import BOOL, broadcast_batch, for_columns, inside, only, paddi
 from .defined import batched, read
 from .formats import WORDS, Shape, SparseEfficiencyError, SparseEfficiencyWarning, as_int
 
-T = TypeVar("T")        # what a sequence says of each axis
+T = TypeVar("T")        # the type of the entry for each axis
 
 
 def _parts(mat: BCOO, sizes: Sequence[T]) -> tuple[list[T], list[T], list[T]]:
-    """What a sequence says of batch, sparse and dense axes."""
+    """The entries for batch, sparse and dense axes of a sequence with one entry an axis."""
     b, s = mat.n_batch, mat.n_batch + mat.n_sparse
     return list(sizes[:b]), list(sizes[b:s]), list(sizes[s:])
 
@@ -77,7 +77,7 @@ def bcoo_update_layout(mat: BCOO, *, n_batch: int | None = None, n_dense: int | 
         _inefficient(mat, "n_dense", mat.n_dense, n_dense, on_inefficient)
     if any(d > 1 for d in mat.shape[mat.n_batch:n_batch]):
         _inefficient(mat, "n_batch", mat.n_batch, n_batch, on_inefficient)
-    # First the axes that become sparse, then those that become batch or dense: none is in the way.
+    # Axes become sparse first, then batch or dense: the sparse ones are always in the middle.
     mat = _fewer_dense(mat, min(n_dense, mat.n_dense))
     mat = _fewer_batch(mat, min(n_batch, mat.n_batch))
     mat = _more_dense(mat, n_dense)
@@ -321,9 +321,9 @@ def _ends_of_parts(mat: BCOO, new: Shape) -> tuple[int, int]:
 
 
 def _columns_moved(indices: Array, old: Sequence[int], new: Sequence[int]) -> Array:
-    """Indices along axes of sizes `old` as those along `new`, of as many places.
+    """Indices into axes of sizes `old` as indices into axes of sizes `new`, of equal product.
 
-    No product of all sizes is formed, where the two have equal sizes in front.
+    Leading sizes that are equal stay out of the arithmetic, so less can overflow.
     """
     same = 0
     while same < min(len(old), len(new)) and old[same] == new[same]:
@@ -386,13 +386,13 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
                          f"equal to one: axes {tuple(dims)} of {arr} given.")
     b, s = arr.n_batch, arr.n_sparse
     batch = tuple(d for d in dims if d < b)
-    kept = [i for i in range(s) if i + b not in dims]
+    left = [i for i in range(s) if i + b not in dims]
     data, indices = arr.data, arr.indices
-    if len(kept) < s:
+    if len(left) < s:
         valid = inside(indices, arr.shape[b:b + s])
-        fill = padding([arr.shape[b + i] for i in kept], indices.dtype, b + 2)
-        indices = stack([indices[..., i] for i in kept], -1) if kept else indices[..., :0]
-        if kept:
+        fill = padding([arr.shape[b + i] for i in left], indices.dtype, b + 2)
+        indices = stack([indices[..., i] for i in left], -1) if left else indices[..., :0]
+        if left:
             indices = where(valid[..., None], indices, fill)
         else:
             data = only(valid, data)
@@ -436,19 +436,19 @@ def bcoo_slice(mat: BCOO, *, start_indices: Sequence[int], limit_indices: Sequen
     shape = [-(-(j - i) // s) for i, j, s in zip(starts, ends, steps)]
     start, end, step = (for_columns([getattr(x, name) for x in sparse], indices.dtype,
                                     indices.ndim) for name in ("start", "stop", "step"))
-    kept = ((indices >= start) & (indices < end) & ((indices - start) % step == 0)).all(-1)
-    return _part(mat, data, indices, kept, (indices - start) // step, shape)
+    within = ((indices >= start) & (indices < end) & ((indices - start) % step == 0)).all(-1)
+    return _part(mat, data, indices, within, (indices - start) // step, shape)
 
 
-def _part(mat: BCOO, data: Array, indices: Array, kept: Array, moved: Array, shape: Sequence[int]
+def _part(mat: BCOO, data: Array, indices: Array, within: Array, moved: Array, shape: Sequence[int]
           ) -> BCOO:
-    """The stored elements that are kept, at moved indices; no more than there are places."""
+    """The elements flagged by `within`, at indices `moved`; no more than the array has places."""
     sizes = shape[mat.n_batch:mat.n_batch + mat.n_sparse]
-    indices = where(kept[..., None], moved, padding(sizes, indices.dtype, indices.ndim))
+    indices = where(within[..., None], moved, padding(sizes, indices.dtype, indices.ndim))
     if not mat.n_sparse:
         indices = moved
-    data = only(kept, data)
-    # Dropped elements stand among kept ones, so only whole arrays stay in order.
+    data = only(within, data)
+    # Dropped elements stand between the others, so only whole arrays stay in order.
     out = BCOO((data, indices), shape=shape, unique_indices=mat.unique_indices)
     return bcoo_sum_duplicates(out, prod(sizes)) if mat.n_sparse and mat.nse > prod(sizes) else out
 
@@ -495,8 +495,8 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[ArrayLike], slice_size
         return BCOO((data, indices), shape=sizes)
     start = stack(sparse).astype(indices.dtype).reshape(*[1] * (indices.ndim - 1), -1)
     end = start + for_columns(size_sparse, indices.dtype, indices.ndim)
-    kept = ((indices >= start) & (indices < end)).all(-1)
-    return _part(mat, data, indices, kept, indices - start, sizes)
+    within = ((indices >= start) & (indices < end)).all(-1)
+    return _part(mat, data, indices, within, indices - start, sizes)
 
 
 def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
@@ -516,11 +516,11 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
     data = mat.data.sum(tuple(a - s + 1 for a in axes if a >= b + s), dtype=mat.dtype)
     indices = mat.indices
     if any(b <= a < b + s for a in axes):
-        # An element that was padding along a summed axis must stay it.
+        # Padding along a summed axis must stay padding.
         valid = inside(indices, mat.shape[b:b + s])
         data = only(valid, data)
-        kept = [i for i in range(s) if i + b not in axes]
-        indices = stack([indices[..., i] for i in kept], -1) if kept else indices[..., :0]
+        rest = [i for i in range(s) if i + b not in axes]
+        indices = stack([indices[..., i] for i in rest], -1) if rest else indices[..., :0]
     summed = [a for a in axes if a < b]
     if summed:
         whole = [n if i in summed else m for i, (n, m) in enumerate(zip(mat.shape, data.shape[:b]))]
@@ -634,7 +634,7 @@ def bcoo_gather(operand: BCOO, start_indices: ArrayLike,
     start = asarray(start_indices)
     out = eval_shape(lambda x, i: gather(x, i, dimension_numbers, slice_sizes),
                      typeof(operand.data).update(shape=operand.shape), typeof(start))
-    places = start.reshape(-1, start.shape[-1])
+    starts = start.reshape(-1, start.shape[-1])
     sizes = list(operand.shape)
     for j in dimension_numbers.start_index_map:
         sizes[j] = slice_sizes[j]
@@ -646,14 +646,14 @@ def bcoo_gather(operand: BCOO, start_indices: ArrayLike,
         cut = bcoo_dynamic_slice(operand, at, sizes)
         return bcoo_squeeze(cut, dimensions=dimension_numbers.collapsed_slice_dims)
 
-    found = vmap(one)(places)
-    found = bcoo_reshape(found, new_sizes=(*start.shape[:-1], *found.shape[1:]))
+    slices = vmap(one)(starts)
+    slices = bcoo_reshape(slices, new_sizes=(*start.shape[:-1], *slices.shape[1:]))
     offset = dimension_numbers.offset_dims
     order = [*[d for d in range(len(out.shape)) if d not in offset], *offset]
     perm = np.argsort(order).tolist()
-    if perm != list(range(found.ndim)):
-        found = bcoo_transpose(bcoo_update_layout(found, n_batch=0), permutation=perm)
-    return found
+    if perm != list(range(slices.ndim)):
+        slices = bcoo_transpose(bcoo_update_layout(slices, n_batch=0), permutation=perm)
+    return slices
 
 
 def bcoo_conv_general_dilated(
@@ -681,10 +681,10 @@ def bcoo_conv_general_dilated(
     what = "bcoo_conv_general_dilated"
     operands = [x if isinstance(x, BCOO) else asarray(x) for x in (lhs, rhs)]
     n = len(operands[0].shape) - 2
-    for name, given in (("lhs_dilation", lhs_dilation), ("rhs_dilation", rhs_dilation),
-                        ("window_strides", window_strides)):
-        if tuple(given or (1,) * n) != (1,) * n:
-            raise NotImplementedError(f"{what}: bcoo convolution with {name}={given}; 1 for each "
+    for name, factor in (("lhs_dilation", lhs_dilation), ("rhs_dilation", rhs_dilation),
+                         ("window_strides", window_strides)):
+        if tuple(factor or (1,) * n) != (1,) * n:
+            raise NotImplementedError(f"{what}: bcoo convolution with {name}={factor}; 1 for each "
                                       "axis is required.")
     if (feature_group_count, batch_group_count) != (1, 1):
         raise NotImplementedError(f"{what}: bcoo convolution with non-unit group counts.")

@@ -29,9 +29,9 @@ from .products import bcoo_dot_general_p, bcsr_indices
 
 def _by_scipy(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, b: np.ndarray,
               transposed: bool) -> np.ndarray:
-    """The solution of A x = b, by SciPy's SuperLU, which believes its indices."""
+    """The solution of A x = b by SciPy's SuperLU, which does not check indices."""
     n = b.shape[0]
-    # Whatever the indices are, these are pointers and columns of a matrix of n rows.
+    # Whatever the indices are, these are valid pointers and columns of a matrix of n rows.
     indptr = np.maximum.accumulate(np.clip(np.asarray(indptr), 0, len(data)))
     indptr[0] = 0
     rows = np.repeat(np.arange(n), np.diff(indptr))
@@ -44,7 +44,7 @@ def _by_scipy(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, b: np.n
         return np.asarray(b)
     try:
         return factors(matrix).solve(np.asarray(b), "T" if transposed else "N").astype(b.dtype)
-    except RuntimeError:        # exactly singular, as LAPACK's kernels say it
+    except RuntimeError:        # exactly singular: NaN, as from our kernels of LAPACK
         return np.full(b.shape, np.nan, b.dtype)
 
 
@@ -104,13 +104,13 @@ def spsolve(data: ArrayLike, indices: ArrayLike, indptr: ArrayLike, b: ArrayLike
 
 # Locally optimal block preconditioned conjugate gradients ----------------------------------------
 
-def _orthonormal(blocks: Array, kept: Array) -> Array:
-    """Orthonormal columns of the span of `blocks` and, in all, orthogonal to those of `kept`.
+def _orthonormal(blocks: Array, basis: Array) -> Array:
+    """Orthonormal columns, orthogonal to the columns of `basis`, that with them span `blocks`, too.
 
     Twice is enough (Kahan and Parlett). Columns that vanish become 0.
     """
     for _ in range(2):
-        blocks = blocks - kept @ (kept.conj().T @ blocks)
+        blocks = blocks - basis @ (basis.conj().T @ blocks)
     q, r = qr(blocks, full_matrices=False)
     size = abs(r.diagonal())
     eps = dtypes.finfo(blocks.dtype).eps
@@ -146,9 +146,9 @@ def lobpcg_standard(A: ArrayLike | Callable[[Array], Array], X: ArrayLike, m: in
     if X.dtype.kind != "f":
         raise ValueError(f"lobpcg_standard: X of dtype {X.dtype} given; a floating dtype is "
                          "required.")
-    found = typeof(product(X))
-    if found.shape != X.shape or found.dtype != X.dtype:
-        raise ValueError(f"lobpcg_standard: A X is {found} for X {typeof(X)}; A has a type or "
+    shown = typeof(product(X))
+    if shown.shape != X.shape or shown.dtype != X.dtype:
+        raise ValueError(f"lobpcg_standard: A X is {shown} for X {typeof(X)}; A has a type or "
                          "shape that does not match; the same type is required.")
     n, k = X.shape
     least = dtypes.finfo(X.dtype).eps if tol is None else tol

@@ -1,4 +1,4 @@
-"""Sparse arrays made of nothing, or of random numbers; and `todense` of any."""
+"""Makers of sparse arrays: empty, eye and random; and `todense` of any array."""
 
 from __future__ import annotations
 
@@ -131,26 +131,26 @@ def random_bcoo(key: ArrayLike, shape: Sequence[int], *, dtype: DTypeLike = floa
         raise ValueError(f"random_bcoo: Invalid n_batch={n_batch}, n_dense={n_dense} for "
                          f"shape={shape}.")
     batch, sizes = shape[:n_batch], shape[n_batch:n_batch + n_sparse]
-    places = prod(sizes)
-    if not 0 <= nse < max(places, 1) and nse != places:
-        raise ValueError(f"random_bcoo: got nse={nse}, expected to be between 0 and {places}.")
-    count = math.ceil(nse * places) if 0 < nse < 1 else as_int("random_bcoo: nse", nse)
+    size = prod(sizes)
+    if not 0 <= nse < max(size, 1) and nse != size:
+        raise ValueError(f"random_bcoo: got nse={nse}, expected to be between 0 and {size}.")
+    count = math.ceil(nse * size) if 0 < nse < 1 else as_int("random_bcoo: nse", nse)
     index_dtype = dtypes.as_dtype(indices_dtype or dtypes.canonicalize_dtype(int))
-    if places > np.iinfo(index_dtype).max:
+    if size > np.iinfo(index_dtype).max:
         raise ValueError(f"random_bcoo: indices_dtype={index_dtype} given; it does not have enough "
-                         f"range to generate sparse indices of size {places}.")
+                         f"range to generate sparse indices of size {size}.")
 
     def indices(k: Array) -> Array:
         if not sizes:
             return zeros((count, 0), index_dtype)
-        flat = choice(k, places, (count,), replace=not unique_indices).astype(index_dtype)
+        flat = choice(k, size, (count,), replace=not unique_indices).astype(index_dtype)
         return stack(unravel_index(flat, sizes), -1).astype(index_dtype)
 
     keys = split(key, prod(batch) + 1)
     data = generator(keys[0], shape=(*batch, count, *shape[n_batch + n_sparse:]), dtype=dtype,
                      **kwds)
-    found = vmap(indices)(keys[1:]) if prod(batch) else zeros((0, count, n_sparse), index_dtype)
-    mat = BCOO((data, found.reshape(*batch, count, n_sparse)), shape=shape,
+    drawn = vmap(indices)(keys[1:]) if prod(batch) else zeros((0, count, n_sparse), index_dtype)
+    mat = BCOO((data, drawn.reshape(*batch, count, n_sparse)), shape=shape,
                unique_indices=unique_indices)
     return mat.sort_indices() if sorted_indices else mat
 

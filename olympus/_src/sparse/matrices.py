@@ -24,7 +24,7 @@ from .products import bcoo_dot_general_p, bcsr_dot_general_p, bcsr_indices
 
 
 class _Matrix(OLYMPUSSparse):
-    """What the three have in common."""
+    """The base class of COO, CSR and CSC."""
 
     @property
     def nse(self) -> int:
@@ -93,15 +93,15 @@ class COO(_Matrix):
             raise ValueError(f"COO: row of {self.row.size} and col of {self.col.size} indices "
                              "given; equal sizes are required.")
         if checked(self.row, self.col):
-            places = np.stack([np.asarray(x) for x in (self.row, self.col)], -1)
-            check_indices("COO", places, SparseInfo(self.shape))
+            indices = np.stack([np.asarray(x) for x in (self.row, self.col)], -1)
+            check_indices("COO", indices, SparseInfo(self.shape))
 
     @property
     def _info(self) -> COOInfo:
         return COOInfo(self.shape, self._rows_sorted, self._cols_sorted)
 
     def tree_flatten(self) -> tuple[tuple[Array, Array, Array], COOInfo]:
-        """For pytrees: data, row and col, and what they do not say."""
+        """For pytrees: the leaves data, row and col, and the static fields."""
         return (self.data, self.row, self.col), self._info
 
     @classmethod
@@ -138,7 +138,7 @@ class COO(_Matrix):
 
 
 class _Compressed(_Matrix):
-    """What CSR and CSC have in common."""
+    """The base class of CSR and CSC."""
 
     indices: Array
     indptr: Array
@@ -172,7 +172,7 @@ class _Compressed(_Matrix):
         return self
 
     def _rows(self) -> Shape:
-        """The shape of the matrix whose rows the pointers are of."""
+        """The shape of the matrix whose rows `indptr` points to: for CSC the transpose."""
         return self.shape
 
 

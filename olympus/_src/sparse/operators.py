@@ -30,7 +30,7 @@ def _vectors(x: Operand) -> bool:
 
 
 def _product(x: Operand, y: Operand) -> object:
-    """x @ y; that of matrices and vectors without staging it."""
+    """x @ y; matrices and vectors need no staging."""
     x, y = [a if isinstance(a, (BCOO, BCSR)) else asarray(a) for a in (x, y)]
     if not isinstance(x, BCSR) and not isinstance(y, BCSR) and _vectors(x) and _vectors(y):
         return bcoo_dot_general(x, y, dimension_numbers=(((x.ndim - 1,), (0,)), ((), ())))
@@ -77,17 +77,17 @@ _COMPARED = {"gt": arithmetic.greater, "ge": arithmetic.greater_equal, "lt": ari
 
 
 def _install() -> None:
-    found: dict[str, object] = {name: _by(fun) for name, fun in {
+    methods: dict[str, object] = {name: _by(fun) for name, fun in {
         **_UNARY, **_BINARY, **_COMPARED}.items()}
-    found.update({f"r{name}": _by(fun, True) for name, fun in _BINARY.items()})
-    found.update({"matmul": _product, "rmatmul": lambda self, other: _product(other, self),
-                  "pow": _power, "rpow": _by(arithmetic.power, True), "getitem": _item,
-                  "iter": _items})
-    found = {name: bounded(method) for name, method in found.items()}
-    for name, method in found.items():
+    methods.update({f"r{name}": _by(fun, True) for name, fun in _BINARY.items()})
+    methods.update({"matmul": _product, "rmatmul": lambda self, other: _product(other, self),
+                    "pow": _power, "rpow": _by(arithmetic.power, True), "getitem": _item,
+                    "iter": _items})
+    methods = {name: bounded(method) for name, method in methods.items()}
+    for name, method in methods.items():
         setattr(BCOO, f"__{name}__", method)
     for name in ("matmul", "rmatmul", "getitem", "neg", "pos", "abs"):
-        setattr(BCSR, f"__{name}__", found[name])
+        setattr(BCSR, f"__{name}__", methods[name])
     for name in ("sum", "reshape", "astype"):
         setattr(BCOO, name, bounded(_method(name)))
     BCSR.astype = bounded(_method("astype"))     # pyright: ignore[reportAttributeAccessIssue]

@@ -37,9 +37,9 @@ def canonical_numbers(dimension_numbers: Sequence[Sequence[Sequence[int]]]) -> N
         raise TypeError(
             f"dot_general: dimension_numbers={dimension_numbers!r:.80} given; two pairs of axes, "
             "((lhs, rhs) to contract, (lhs, rhs) batch axes), are required.") from None
-    found = [tuple(int(d) for d in ((dims,) if isinstance(dims, int) else dims))
-             for dims in (lc, rc, lb, rb)]
-    return ((found[0], found[1]), (found[2], found[3]))
+    axes = [tuple(int(d) for d in ((dims,) if isinstance(dims, int) else dims))
+            for dims in (lc, rc, lb, rb)]
+    return ((axes[0], axes[1]), (axes[2], axes[3]))
 
 
 def product_shape(what: str, lhs: Shape, rhs: Shape, numbers: Numbers) -> Shape:
@@ -80,28 +80,28 @@ def row_places(shape: Shape, n_batch: int, indptr: Array, indices: Array) -> tup
     return cumsum(ends).astype(dtype), indices.astype(dtype)
 
 
-def _element_product(data: Array, places: Array | tuple[Array, ...], x: Array,
+def _element_product(data: Array, indices: Array | tuple[Array, ...], x: Array,
                      contract: tuple[list[int], list[int]], sizes: Sequence[int]) -> Array:
     """The product of one batch element.
 
-    `places`: indices, or their columns; `contract`: sparse columns, and dense axes from 0, that
+    `indices`: [n, axes], or their columns; `contract`: sparse columns, and dense axes from 0, that
     the leading axes of `x` meet, in order; `sizes`: of all sparse axes.
     """
     sparse, dense = contract
-    kept = _others(len(sizes), sparse)
+    free = _others(len(sizes), sparse)
     if sparse:
-        met = columns_of(places, sparse)
-        found = read(x, met)
-        # What padding stores may be infinite, and 0 times that is NaN.
+        met = columns_of(indices, sparse)
+        factor = read(x, met)
+        # Padding may store infinities, and 0 times infinity is NaN.
         data = only(inside(met, [sizes[i] for i in sparse]), data)
     else:
-        found = broadcast_to(x, (data.shape[0], *x.shape))
+        factor = broadcast_to(x, (data.shape[0], *x.shape))
     if data.ndim == 1:
-        product = data.reshape(-1, *[1] * (found.ndim - 1)) * found
+        product = data.reshape(-1, *[1] * (factor.ndim - 1)) * factor
     else:
-        product = dot_general(data, found, (
+        product = dot_general(data, factor, (
             ([d + 1 for d in dense], list(range(1, 1 + len(dense)))), ([0], [0])))
-    return add_at([sizes[i] for i in kept], columns_of(places, kept), product)
+    return add_at([sizes[i] for i in free], columns_of(indices, free), product)
 
 
 def columns_of(indices: Array | tuple[Array, ...], which: Sequence[int]) -> Array:
@@ -111,10 +111,10 @@ def columns_of(indices: Array | tuple[Array, ...], which: Sequence[int]) -> Arra
     if list(which) == list(range(indices.shape[-1])):
         return indices
     if which and list(which) == list(range(which[0], which[0] + len(which))):
-        found = indices[..., which[0]:which[0] + len(which)]
+        columns = indices[..., which[0]:which[0] + len(which)]
         # Changes no place, since negative indices stay negative. But XLA moves arithmetic out of
         # loops, with the slice: in conjugate gradients that saves a fifth of the time.
-        return maximum(found, found.dtype.type(-1)) if found.dtype.kind == "i" else found
+        return maximum(columns, columns.dtype.type(-1)) if columns.dtype.kind == "i" else columns
     return concatenate([indices[..., i:i + 1] for i in which] or [indices[..., :0]], -1)
 
 
@@ -166,15 +166,15 @@ def _dot_general(what: str, data: Array, parts: tuple[Array, ...], rhs: Array, s
     summed = [d for d in lc if d < n_batch]
     out = out.sum(tuple(summed)) if summed else out
     left = _others(n_batch, summed)
-    places = [left.index(d) for d in lb]
-    out = transpose(out, (*places, *_others(out.ndim, places)))
+    batch_axes = [left.index(d) for d in lb]
+    out = transpose(out, (*batch_axes, *_others(out.ndim, batch_axes)))
     return out != 0 if dtype == BOOL else out.astype(dtype)
 
 
 class DotGeneral(Defined):
-    """The product of a sparse and a dense array, which is linear in `data` and in the dense one.
+    """The product of a sparse and a dense array, linear in `data` and in the dense array.
 
-    So its derivatives are products, and vmap of the dense array alone one with one more column.
+    So its derivatives are products, too; vmap over the dense array alone adds an axis to it.
     """
 
     kernels, kernels_from = lazy_module("olympus._src.sparse.kernels"), 1024
@@ -182,8 +182,8 @@ class DotGeneral(Defined):
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], **params: Hashable
             ) -> tuple[Array | list[Array], Tangent | list[Tangent]]:
         out = self.bind(*primals, **params)
-        data, *places, rhs = primals
-        terms = [self.bind(x, *places, y, **params)
+        data, *indices, rhs = primals
+        terms = [self.bind(x, *indices, y, **params)
                  for x, y in ((tangents[0], rhs), (data, tangents[-1]))
                  if type(x) is not Zero and type(y) is not Zero]
         tangent = typeof(out).to_tangent_aval()
@@ -220,7 +220,8 @@ def bcsr_indices(indices: Array, indptr: Array, shape: Shape) -> Array:
 
 def _sampled(A: Array, B: Array, indices: Array, *, dimension_numbers: Numbers
              ) -> Array:
-    """The elements of a dense product at the indices of a BCOO, and only those where it can."""
+    """The elements of a dense product at the indices of a BCOO; computes no others without batches.
+    """
     (lc, rc), (lb, rb) = dimension_numbers
     shape = product_shape("bcoo_dot_general_sampled", A.shape, B.shape, dimension_numbers)
     n_batch, _, n_dense, _ = index_properties(indices, shape)
@@ -259,9 +260,9 @@ def _spdot_general(lhs_data: Array, lhs_indices: Array, rhs_data: Array, rhs_ind
                          "sparse dims on lhs.")
     nse = ((lhs.nse if lhs.n_sparse > len(lc) else 1) * (rhs.nse if rhs.n_sparse > len(rc) else 1))
     n_batch = lhs.n_batch + rhs.n_batch - len(lb)
-    places = prod(shape[n_batch:])
-    if not is_symbolic_dim(nse) and not is_symbolic_dim(places):
-        nse = min(nse, places)
+    size = prod(shape[n_batch:])
+    if not is_symbolic_dim(nse) and not is_symbolic_dim(size):
+        nse = min(nse, size)
     dtype = preferred_element_type or dtypes.result_type(lhs_data.dtype, rhs_data.dtype)
 
     def one(a: Array, i: Array, b: Array, j: Array) -> tuple[Array, Array]:

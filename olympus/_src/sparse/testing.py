@@ -269,11 +269,11 @@ class SparseTestCase(unittest.TestCase):
         """Check a function of sparse arrays, also under jit, by one of dense ones."""
         atol, rtol = tol if atol is None else atol, tol if rtol is None else rtol
         args = args_maker()
-        expected, found = dense_op(*_dense(args)), sparse_op(*args)
-        self.assertAllClose(expected, _dense(found), check_dtypes=check_dtypes, atol=atol,
+        expected, actual = dense_op(*_dense(args)), sparse_op(*args)
+        self.assertAllClose(expected, _dense(actual), check_dtypes=check_dtypes, atol=atol,
                             rtol=rtol, canonicalize_dtypes=canonicalize_dtypes)
         if check_jit:
-            self.assertSparseArraysEquivalent(found, jit(sparse_op)(*args), atol=atol, rtol=rtol)
+            self.assertSparseArraysEquivalent(actual, jit(sparse_op)(*args), atol=atol, rtol=rtol)
 
     def _CheckGradsSparse(self, dense_fun: Fun, sparse_fun: Fun, args_maker: Maker, *,
                           argnums: Sequence[int] | None = None,
@@ -283,7 +283,7 @@ class SparseTestCase(unittest.TestCase):
         args = args_maker()
         leaves, tree = tree_flatten(args)
         starts = np.cumsum([0, *[len(tree_leaves(x)) for x in args]])[:-1].tolist()
-        places = starts if argnums is None else [starts[i] for i in argnums]
+        positions = starts if argnums is None else [starts[i] for i in argnums]
 
         def dense(*xs: Array) -> PyTree:
             return dense_fun(*_dense(tree.unflatten(xs)))
@@ -293,8 +293,8 @@ class SparseTestCase(unittest.TestCase):
 
         for mode, jacobian in (("rev", jacrev), ("fwd", jacfwd)):
             if mode in modes:
-                wanted, found = (jacobian(f, argnums=places)(*leaves) for f in (dense, sparse))
-                self.assertAllClose(wanted, found, atol=atol, rtol=rtol)
+                wanted, actual = (jacobian(f, argnums=positions)(*leaves) for f in (dense, sparse))
+                self.assertAllClose(wanted, actual, atol=atol, rtol=rtol)
 
     def _random_bdims(self, *args: int) -> list[int]:
         """A number from 0 to each argument."""

@@ -2,8 +2,8 @@
 
 The function is staged at the dense types, and its program is evaluated with a rule for each
 primitive that meets a sparse operand. A rule takes an environment of buffers and a `SparsifyValue`
-for each operand, which names the buffers of a sparse or dense array: operands that share their
-indices are seen to. Loops and branches run as those of pytrees of sparse arrays.
+for each operand, which names the buffers of a sparse or dense array: so a rule sees which operands
+share their indices. Loops and branches carry pytrees of sparse arrays.
 
 Operations on each element may pass through numbers other than 0 at the places that are not stored
 (`x + 1`, `x > 0`, `cos(x)`), as long as the result has zeros there: a value carries that number.
@@ -74,7 +74,7 @@ T = TypeVar("T")
 Rule = Callable[..., Sequence[SparsifyValue]]
 #: primitive -> rule(spenv, *spvalues, **params): values of the results, where a BCOO is an operand
 sparse_rules_bcoo: dict[Primitive, Rule] = {}
-#: the same where a BCSR is one
+#: the rules where a BCSR is an operand
 sparse_rules_bcsr: dict[Primitive, Rule] = {}
 
 
@@ -142,7 +142,7 @@ def spvalues_to_arrays(spenv: SparsifyEnv, spvalues: PyTree) -> PyTree:
 
 
 def _whole(spenv: SparsifyEnv, v: SparsifyValue) -> SparsifyValue:
-    """A value with an array."""
+    """The value with a buffer, where it is a dense array of one number without."""
     if v.fill is None or v.data_ref is not None:
         return v
     return spenv.dense(full(v.shape, v.fill.number))
@@ -169,7 +169,7 @@ def spvalues_to_avals(spenv: SparsifyEnv, spvalues: PyTree) -> PyTree:
 def _applied(spenv: SparsifyEnv, prim: Primitive, values: Sequence[SparsifyValue],
              params: dict[str, Hashable]) -> Sequence[SparsifyValue]:
     """The results of an operation with a sparse operand."""
-    if len({v.indices_ref for v in values if v.is_sparse()}) > 1:   # the same, once it is summed?
+    if len({v.indices_ref for v in values if v.is_sparse()}) > 1:   # their sums may share
         values = [spenv._summed.get(_buffers_of(v), v) if v.is_sparse() else v for v in values]
     passed = [v.fill.error for v in values if v.is_sparse() and v.fill is not None]
     if not passed:
@@ -177,17 +177,17 @@ def _applied(spenv: SparsifyEnv, prim: Primitive, values: Sequence[SparsifyValue
             return _by_rule(spenv, prim, [_whole(spenv, v) for v in values], params)
         except NotImplementedError as error:
             passed = [error]
-    found = _of_elements(spenv, prim, values, params, passed[0])
-    if found is None:
+    result = _of_elements(spenv, prim, values, params, passed[0])
+    if result is None:
         raise passed[0] or AssertionError(prim.name)
-    return [found]
+    return [result]
 
 
 def _of_elements(spenv: SparsifyEnv, prim: Primitive, values: Sequence[SparsifyValue],
                  params: dict[str, Hashable], error: NotImplementedError | None
                  ) -> SparsifyValue | None:
-    """The result of an operation on each element of sparse arrays that share their indices, and of
-    numbers; None if it is none.
+    """The result of an elementwise operation of sparse arrays that share their indices and of dense
+    arrays of one number; None for other operations and operands.
     """
     if not (prim.elementwise or prim in _OF_ELEMENTS):
         return None
@@ -219,11 +219,11 @@ def _once(spenv: SparsifyEnv, v: SparsifyValue) -> SparsifyValue:
     key = _buffers_of(v)
     if key not in spenv._summed:
         mat = spvalues_to_arrays(spenv, v)
-        found = arrays_to_spvalues(spenv, mat.sum_duplicates(nse=mat.nse, remove_zeros=False))
-        # Arrays that share their indices share those of the sums.
-        first = spenv._summed.setdefault((None, *key[1:]), found)
-        spenv._summed[key] = found._replace(indices_ref=first.indices_ref,
-                                            indptr_ref=first.indptr_ref)
+        summed = arrays_to_spvalues(spenv, mat.sum_duplicates(nse=mat.nse, remove_zeros=False))
+        # Arrays that share indices share the indices of their sums.
+        first = spenv._summed.setdefault((None, *key[1:]), summed)
+        spenv._summed[key] = summed._replace(indices_ref=first.indices_ref,
+                                             indptr_ref=first.indptr_ref)
     return spenv._summed[key]
 
 
@@ -232,12 +232,12 @@ def _by_rule(spenv: SparsifyEnv, prim: Primitive, values: Sequence[SparsifyValue
     rules = sparse_rules_bcsr if any(v.is_bcsr() for v in values) else sparse_rules_bcoo
     rule = rules.get(prim)
     if rule is None:
-        given = ", ".join(str(a) for a in spvalues_to_avals(spenv, list(values)))
+        types = ", ".join(str(a) for a in spvalues_to_avals(spenv, list(values)))
         kind = "BCSR" if rules is sparse_rules_bcsr else "BCOO"
         because = ("sparse rule for {0} is not implemented because it would result in dense output"
                    if prim in _DENSIFYING else "sparse rule for {0} is not implemented for " + kind)
         raise NotImplementedError(
-            f"sparsify: {prim.name} of {given} given; {because.format(prim.name)}; call "
+            f"sparsify: {prim.name} of {types} given; {because.format(prim.name)}; call "
             "sparse.todense() on the operand if this is your intent.")
     return rule(spenv, *values, **params)
 
@@ -266,14 +266,14 @@ def eval_sparse(olympuspr: Olympuspr, consts: Sequence[ArrayLike],
         if eqn.primitive is broadcast_in_dim_p and type(ins[0]) is Literal:
             return _everywhere(spenv, ins[0], eqn.params)
         if any(isinstance(x, SparsifyValue) and x.is_sparse() for x in ins):
-            found = _applied(spenv, eqn.primitive, [value(x) for x in ins], eqn.params)
-            return list(found) if eqn.primitive.multiple_results else found[0]
+            results = _applied(spenv, eqn.primitive, [value(x) for x in ins], eqn.params)
+            return list(results) if eqn.primitive.multiple_results else results[0]
         arrays = [spenv.data(_whole(spenv, x)) if isinstance(x, SparsifyValue) else x for x in ins]
         out = eqn.primitive.bind(*arrays, **eqn.params)
         return [spenv.dense(x) for x in out] if eqn.primitive.multiple_results else spenv.dense(out)
 
-    found = evaluate(olympuspr, consts, list(spvalues), step)   # pyright: ignore
-    return [value(x) for x in found]
+    results = evaluate(olympuspr, consts, list(spvalues), step)   # pyright: ignore
+    return [value(x) for x in results]
 
 
 def _dense(spenv: SparsifyEnv, x: object) -> SparsifyValue:
@@ -284,7 +284,7 @@ def _dense(spenv: SparsifyEnv, x: object) -> SparsifyValue:
 
 
 def _everywhere(spenv: SparsifyEnv, x: object, params: Params) -> SparsifyValue:
-    """A new value that is a literal in each place."""
+    """A new value for an array that has a literal at each place."""
     return _dense(spenv, x)._replace(shape=params["shape"], data_ref=None)
 
 
@@ -418,13 +418,13 @@ class SparseTrace(Trace):
                 return SparseTracer(self, spvalue=_everywhere(self.spenv, args[0], params))
             own = [isinstance(x, SparseTracer) and x._trace is self for x in args]
             if any(o and x._spvalue.is_sparse() for o, x in zip(own, args)):   # pyright: ignore
-                found = _applied(self.spenv, prim, [self._value(x) for x in args], params)
+                results = _applied(self.spenv, prim, [self._value(x) for x in args], params)
             else:
                 out = prim.bind(*[
                     self.spenv.data(_whole(self.spenv, x._spvalue)) if o else x  # pyright: ignore
                     for o, x in zip(own, args)], **params)
-                found = [self.spenv.dense(x) for x in (out if prim.multiple_results else [out])]
-            outs = [SparseTracer(self, spvalue=v) for v in found]
+                results = [self.spenv.dense(x) for x in (out if prim.multiple_results else [out])]
+            outs = [SparseTracer(self, spvalue=v) for v in results]
             return outs if prim.multiple_results else outs[0]
         finally:
             ctx.trace = self
@@ -463,11 +463,11 @@ def sparsify_subtrace(
         tracers = [SparseTracer(trace, spvalue=v) for v in spvalues]
         outer = enter(trace)
         try:
-            found = [trace._value(x) for x in fun(*tracers)]
+            results = [trace._value(x) for x in fun(*tracers)]
         finally:
             leave(outer)
             trace.alive = False
-        return list(spenv._buffers), found
+        return list(spenv._buffers), results
 
     with_aux = WithAux(run)
     return with_aux, lambda: with_aux.aux
@@ -504,10 +504,10 @@ _DENSIFYING = frozenset((cos_p, cosh_p, eq_p, exp_p, ge_p, gt_p, le_p, log_p, lt
 
 
 def _elementwise(prim: Primitive, linear: bool) -> Rule:
-    """Of an operation that keeps zeros: applied to the stored elements."""
+    """The rule of an operation that maps 0 to 0: apply it to the stored elements."""
     def rule(spenv: SparsifyEnv, x: SparsifyValue, **params: Hashable) -> list[SparsifyValue]:
         if not linear:
-            x = _once(spenv, x)     # of a sum it is no sum
+            x = _once(spenv, x)     # f(a + b) is not f(a) + f(b)
         return [x._replace(data_ref=spenv._push(prim.bind(spenv.data(x), **params)))]
     return rule
 
@@ -520,7 +520,7 @@ for _prim in (abs_p, asin_p, asinh_p, atan_p, atanh_p, bessel_i1e_p, expm1_p, lo
 
 
 def _convert(spenv: SparsifyEnv, x: SparsifyValue, **params: Hashable) -> Sequence[SparsifyValue]:
-    # Between floats and to complex numbers it is linear: indices may stay as they are.
+    # Conversions of floats to floats or complex numbers are linear: equal indices may remain.
     new: DType = params["new_dtype"]    # pyright: ignore[reportAssignmentType]
     linear = spenv.data(x).dtype.kind in "fcV" and new.kind in "fcV"
     return _elementwise(convert_element_type_p, linear)(spenv, x, **params)
@@ -540,16 +540,16 @@ sparse_rules_bcoo[integer_pow_p] = sparse_rules_bcsr[integer_pow_p] = _integer_p
 
 
 def _standard(fun: Callable[..., PyTree], *dropped: str) -> Rule:
-    """Of an operation by a function of arrays, without some of its params."""
+    """The rule that calls a function of sparse arrays with the params but `dropped`."""
     def rule(spenv: SparsifyEnv, *values: SparsifyValue, **params: Hashable
              ) -> list[SparsifyValue]:
-        kept = {k: v for k, v in params.items() if k not in dropped}
-        return [arrays_to_spvalues(spenv, fun(*spvalues_to_arrays(spenv, list(values)), **kept))]
+        passed = {k: v for k, v in params.items() if k not in dropped}
+        return [arrays_to_spvalues(spenv, fun(*spvalues_to_arrays(spenv, list(values)), **passed))]
     return rule
 
 
 def _sparsified(x: BCOO | Array, like: Sequence[BCOO | Array]) -> BCOO:
-    """An operand of an operation of several: dense ones are stored whole."""
+    """An operand as a BCOO: a dense one with all of its elements stored."""
     if isinstance(x, BCOO):
         return x
     first = next(y for y in like if isinstance(y, BCOO))
@@ -605,13 +605,13 @@ def _transpose(spenv: SparsifyEnv, x: SparsifyValue, *, permutation: Sequence[in
     n_batch, n_sparse = mat.n_batch, mat.n_sparse
     perm, same = tuple(permutation), tuple(range(x.ndim))
     b, s = slice(n_batch), slice(n_batch, n_batch + n_sparse)
-    found = arrays_to_spvalues(spenv, out)
-    # Parts that stay as they are stay the same buffers.
+    transposed = arrays_to_spvalues(spenv, out)
+    # Buffers that the permutation leaves as they are remain shared.
     if perm[b] == same[b] and perm[s.stop:] == same[s.stop:]:
-        found = found._replace(data_ref=x.data_ref)
+        transposed = transposed._replace(data_ref=x.data_ref)
     if perm[:s.stop] == same[:s.stop]:
-        found = found._replace(indices_ref=x.indices_ref)
-    return [found]
+        transposed = transposed._replace(indices_ref=x.indices_ref)
+    return [transposed]
 
 
 sparse_rules_bcoo[transpose_p] = _transpose
@@ -629,7 +629,7 @@ def _add(spenv: SparsifyEnv, x: SparsifyValue, y: SparsifyValue) -> list[Sparsif
             raise NotImplementedError(
                 "sparsify: Addition between sparse matrices with different batch/dense dimensions: "
                 f"{a} and {b} given; use update_layout.")
-        # The two stored one after the other; equal indices are summed by whoever reads them.
+        # Elements of the one, then of the other; readers sum elements with equal indices.
         n, batch = a.n_batch, a.shape[:a.n_batch]
         data = [layout.broadcast_batch(m.data, batch) for m in (a, b)]
         index = [layout.broadcast_batch(m.indices, batch) for m in (a, b)]
@@ -665,9 +665,9 @@ def _broadcast(spenv: SparsifyEnv, x: SparsifyValue, *, shape: tuple[int, ...],
     dense = [*broadcast_dimensions[mat.n_batch + mat.n_sparse:], len(shape)][0]
     first = [*broadcast_dimensions[mat.n_batch:], len(shape)][0]
     sparse = [sizes.get(d, 1) if first <= d < dense else size for d, size in enumerate(shape)]
-    found = layout.bcoo_broadcast_in_dim(mat, shape=tuple(sparse),
-                                         broadcast_dimensions=broadcast_dimensions)
-    return [_stretched(spenv, found, shape)]
+    broadcast = layout.bcoo_broadcast_in_dim(mat, shape=tuple(sparse),
+                                             broadcast_dimensions=broadcast_dimensions)
+    return [_stretched(spenv, broadcast, shape)]
 
 
 def _mul(spenv: SparsifyEnv, x: SparsifyValue, y: SparsifyValue, **params: Hashable
@@ -693,7 +693,7 @@ def _div(spenv: SparsifyEnv, x: SparsifyValue, y: SparsifyValue) -> list[Sparsif
     mat = spvalues_to_arrays(spenv, x)
     whole = mat.dtype.kind in "iu"
     divisor = spenv.data(y)
-    if whole:       # no reciprocal of integers: read the divisor at each index
+    if whole:       # integers have no reciprocal: read the divisor at each index
         ones = layout.in_place_ones(mat)
         return [x._replace(data_ref=spenv._push(
             div_p.bind(mat.data, layout.bcoo_multiply_dense(ones, divisor))))]
@@ -707,7 +707,7 @@ def _reduce_sum(spenv: SparsifyEnv, x: SparsifyValue, *, axes: Sequence[int],
 
 
 def _of_booleans(name: str, rule: Rule) -> Rule:
-    """The rule of bits for arrays of bool, whose product is "and" and whose sum is "or"."""
+    """`rule`, for "and" and "or" of bools, which are their product and sum; other dtypes fail."""
     def run(spenv: SparsifyEnv, x: SparsifyValue, y: SparsifyValue) -> Sequence[SparsifyValue]:
         dtype = spenv.data(x).dtype
         if dtype != layout.BOOL:
@@ -735,7 +735,7 @@ sparse_rules_bcoo[todense_p] = sparse_rules_bcsr[todense_p] = _todense
 # Bodies ------------------------------------------------------------------------------------------
 
 def _plain(x: BCOO | BCSR | Array) -> BCOO | BCSR | Array:
-    """An array without promises, which branches and iterations may not all keep."""
+    """The array without its promises about indices: a branch or iteration may break them."""
     return type(x)(x._bufs, shape=x.shape) if isinstance(x, (BCOO, BCSR)) else x   # pyright: ignore
 
 
@@ -749,7 +749,8 @@ def _compiled(closed: ClosedOlympuspr) -> Callable[..., list[PyTree]]:
 
 
 def _called(body: str) -> Rule:
-    """Of a call of a program: compiled as one, once for the types of its arguments."""
+    """The rule of a call: jit of the sparsified program, compiled once for each types of arguments.
+    """
     def rule(spenv: SparsifyEnv, *values: SparsifyValue, **params: Hashable
              ) -> list[SparsifyValue]:
         closed: ClosedOlympuspr = params[body]      # pyright: ignore[reportAssignmentType]

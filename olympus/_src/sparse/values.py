@@ -15,10 +15,10 @@ from .formats import WORDS
 
 
 class Fill(NamedTuple):
-    """The number at all places of an array that are not stored."""
+    """The number at all places of an array that store no element."""
 
     number: np.ndarray      # of rank 0
-    error: NotImplementedError | None = None    # of who needs zeros there; None in a dense array
+    error: NotImplementedError | None = None    # of a rule that needs zeros there
 
 
 class SparsifyValue(NamedTuple):
@@ -37,11 +37,11 @@ class SparsifyValue(NamedTuple):
     indptr_ref: int | None = None
     indices_sorted: bool | None = False
     unique_indices: bool | None = False
-    #: Of what was broadcast along sparse axes, the shape before. Products with sparse arrays take
-    #: it as it is; for all else it had to be stored once for each place.
+    #: The shape before the array was broadcast along sparse axes. Products with sparse arrays take
+    #: that form; any other operation would have to store each element once for each place.
     narrow: tuple[int, ...] | None = None
-    #: Of a sparse array, where it is not of zeros; or of a dense one that is a number everywhere,
-    #: whose array is made where an operation needs it.
+    #: For a sparse array whose other places are not 0, their number; for a dense array of one
+    #: number, that number: its buffer is made where an operation needs it.
     fill: Fill | None = None
 
     @property
@@ -54,7 +54,7 @@ class SparsifyValue(NamedTuple):
         return self.indices_ref is not None
 
     def is_dense(self) -> bool:
-        """Whether it has none."""
+        """Whether it has no indices."""
         return self.indices_ref is None
 
     def is_bcoo(self) -> bool:
@@ -78,7 +78,7 @@ class SparsifyEnv:
 
     def __init__(self, bufs: Sequence[Array] = ()) -> None:
         self._buffers = list(bufs)
-        # By buffers: the same array with each index stored once.
+        #: buffers of an array -> the array with each index stored once
         self._summed: dict[tuple[int | None, ...], SparsifyValue] = {}
 
     def _push(self, arr: ArrayLike) -> int:
@@ -92,7 +92,7 @@ class SparsifyEnv:
         return self._buffers[ref]
 
     def data(self, spvalue: SparsifyValue) -> Array:
-        """The elements of a value; of a dense one the array."""
+        """The stored elements of a value; for a dense array, all."""
         return self._get("data", spvalue.data_ref)
 
     def indices(self, spvalue: SparsifyValue) -> Array:
@@ -113,7 +113,7 @@ class SparsifyEnv:
                data_ref: int | None = None, indices_ref: int | None = None,
                indptr_ref: int | None = None, indices_sorted: bool | None = False,
                unique_indices: bool | None = False) -> SparsifyValue:
-        """A new value for a sparse array; each part is given, or its place."""
+        """A new value for a sparse array; each part is an array, or the place of a buffer."""
         return SparsifyValue(
             tuple(shape), data_ref if data is None else self._push(data),
             indices_ref if indices is None else self._push(indices),

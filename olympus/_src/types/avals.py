@@ -312,14 +312,14 @@ class ShapedArray(AbstractValue):
         return make_aval, self._key()
 
 
-def _varying(what: str, given: ManualAxisType | None) -> frozenset[str]:
+def _varying(what: str, axes: ManualAxisType | None) -> frozenset[str]:
     """The axes that values of a type vary along."""
-    if given is None:
+    if axes is None:
         return _EMPTY
-    if given.unreduced or given.reduced:
-        raise ValueError(f"{what}: {given} given; only varying axes are known of a manual mesh; "
+    if axes.unreduced or axes.reduced:
+        raise ValueError(f"{what}: {axes} given; only varying axes are known of a manual mesh; "
                          "name unreduced axes in a PartitionSpec.")
-    return given.varying
+    return axes.varying
 
 
 def _respecified(sharding: NamedSharding, change: Callable[[tuple[Entry, ...]], Sequence[Entry]]

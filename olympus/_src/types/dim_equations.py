@@ -71,10 +71,10 @@ class Solution(NamedTuple):
 
     def check(self, shapes: Sequence[Sequence[DimSize]]) -> dict[str, DimSize]:
         """The variables' values for arguments of these shapes; ValueError if there are none."""
-        given = {name: shapes[arg][axis] for name, arg, axis in self.sizes}
+        sizes = {name: shapes[arg][axis] for name, arg, axis in self.sizes}
         for condition in self.conditions:
-            condition.check(given)
-        return {name: evaluated(d, given) for name, d in self.variables.items()}
+            condition.check(sizes)
+        return {name: evaluated(d, sizes) for name, d in self.variables.items()}
 
 
 class _Equation(NamedTuple):
@@ -131,8 +131,8 @@ def _spelled(shape: Sequence[object]) -> str:
 class _Solver:
     """Takes equations in one after the other; `obtained` has the variables' values so far."""
 
-    def __init__(self, found: Solution, specs: str) -> None:
-        self.found, self.specs = found, specs
+    def __init__(self, solution: Solution, specs: str) -> None:
+        self.found, self.specs = solution, specs
         self.obtained: list[Any] = [" Obtained dimension variables: "]
 
     def require(self, equal: bool, left: DimSize, right: DimSize, *pieces: object) -> None:

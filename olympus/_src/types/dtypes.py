@@ -219,12 +219,12 @@ def requested_dtype(name: str, dtype: DTypeLike | None, allow_extended_dtype: bo
         raise TypeError(f"{name}: {error}") from None
     if canonical is dtype or (isinstance(dtype, type) and dtype in _PYTHON):
         return canonical
-    given = as_dtype(dtype)
-    if given != canonical and config.explicit_x64_dtypes.value == "error":
-        raise ValueError(f"{name}: dtype {given} given, which is not available while x64 is off; "
+    asked = as_dtype(dtype)
+    if asked != canonical and config.explicit_x64_dtypes.value == "error":
+        raise ValueError(f"{name}: dtype {asked} given, which is not available while x64 is off; "
                          f"set olympus_enable_x64, or ask for {canonical}.")
-    if given != canonical:
-        source.warn(f"{name}: Explicitly requested dtype {given} is not available while x64 is "
+    if asked != canonical:
+        source.warn(f"{name}: Explicitly requested dtype {asked} is not available while x64 is "
                     f"off, and will be truncated to dtype {canonical}; enable 64-bit dtypes with "
                     f"config.update('olympus_enable_x64', True) or OLYMPUS_ENABLE_X64=1, or ask "
                     f"for {canonical}.")
@@ -458,13 +458,13 @@ def can_cast(from_: ArrayLike | DTypeLike, to: DTypeLike, casting: str = "safe")
     (True, False)
     """
     rule = check_casting("can_cast", casting)
-    given = from_ if isinstance(from_, (type, str)) else getattr(from_, "dtype", from_)
-    given, to = as_dtype(given), as_dtype(to)
-    if is_extended(given) or is_extended(to):
-        return given == to
-    if rule == "same_kind" and "V" in (given.kind, to.kind):   # NumPy knows no kind of bfloat16
-        return "buifc".index(scalar_kind(given)) <= "buifc".index(scalar_kind(to))
-    return np.can_cast(given, to, rule)
+    own = from_ if isinstance(from_, (type, str)) else getattr(from_, "dtype", from_)
+    own, to = as_dtype(own), as_dtype(to)
+    if is_extended(own) or is_extended(to):
+        return own == to
+    if rule == "same_kind" and "V" in (own.kind, to.kind):   # NumPy knows no kind of bfloat16
+        return "buifc".index(scalar_kind(own)) <= "buifc".index(scalar_kind(to))
+    return np.can_cast(own, to, rule)
 
 
 def converted(value: np.ndarray, dtype: np.dtype) -> np.ndarray:

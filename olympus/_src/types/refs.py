@@ -124,12 +124,12 @@ _table: WeakValueDictionary[ShapedArray, RefAval] = WeakValueDictionary()
 
 def ref_aval(content: ShapedArray) -> RefAval:
     """The one aval of references to arrays of a type."""
-    found = _table.get(content)
-    if found is None:
-        found = object.__new__(RefAval)
-        found.inner = content
-        found = _table.setdefault(content, found)
-    return found
+    aval = _table.get(content)
+    if aval is None:
+        aval = object.__new__(RefAval)
+        aval.inner = content
+        aval = _table.setdefault(content, aval)
+    return aval
 
 
 def _of_tangent(tangent: ShapedArray) -> RefAval | ShapedArray:
@@ -138,8 +138,8 @@ def _of_tangent(tangent: ShapedArray) -> RefAval | ShapedArray:
 
 def inner(aval: object) -> ShapedArray:
     """The content's aval of a reference's, any other as it is."""
-    found: Any = aval
-    return found.inner if type(aval) is RefAval else found
+    ref_type: Any = aval
+    return ref_type.inner if type(aval) is RefAval else ref_type
 
 
 MUTABLE.append(RefAval)

@@ -68,34 +68,34 @@ def canonical_shape(shape: object, what: str = "shape") -> Shape:
     return tuple([canonical_dim(d, what) for d in entries(shape)])
 
 
-def entries(given: Any) -> tuple[Any, ...]:
+def entries(dims: Any) -> tuple[Any, ...]:
     """Dimensions or axes as a tuple, given as one, as any sequence of them, or as an array.
 
     A container without an order (set, dict) and text are one entry, which the reader refuses.
     """
-    if type(given) is tuple or type(given) is list:
-        return tuple(given)
-    if (not hasattr(given, "__iter__") or getattr(given, "ndim", 1) == 0
-            or isinstance(given, (str, bytes, bytearray, Set, Mapping))):
-        return (given,)
-    return tuple(given)
+    if type(dims) is tuple or type(dims) is list:
+        return tuple(dims)
+    if (not hasattr(dims, "__iter__") or getattr(dims, "ndim", 1) == 0
+            or isinstance(dims, (str, bytes, bytearray, Set, Mapping))):
+        return (dims,)
+    return tuple(dims)
 
 
-def sequence(given: Any, what: str, noun: str) -> tuple[Any, ...]:
+def sequence(values: Any, what: str, noun: str) -> tuple[Any, ...]:
     """The entries of a list, tuple or other iterable, in order; TypeError for anything else.
 
     Text is none here, nor are containers without order: sets and mappings.
     """
-    if type(given) in (tuple, list):
-        return tuple(given)     # the tests of abstract classes below cost a microsecond
+    if type(values) in (tuple, list):
+        return tuple(values)     # the tests of abstract classes below cost a microsecond
     try:
-        if not isinstance(given, (str, bytes, bytearray, Set, Mapping)):
-            return tuple(given)
+        if not isinstance(values, (str, bytes, bytearray, Set, Mapping)):
+            return tuple(values)
         raise TypeError
     except TypeError:
-        aval = getattr(given, "aval", None)
-        shown = repr(given) if aval is None else str(aval)
-        raise TypeError(f"{what}: {noun} {shown} of type {type(given).__name__} given; a sequence "
+        aval = getattr(values, "aval", None)
+        shown = repr(values) if aval is None else str(aval)
+        raise TypeError(f"{what}: {noun} {shown} of type {type(values).__name__} given; a sequence "
                         "is required; write (x,) for one entry.") from None
 
 
@@ -196,10 +196,10 @@ def front_axis(axis: object, ndim: int, what: str = "axis") -> int:
 
 def front_axes(axes: object, ndim: int, what: str = "axis") -> tuple[int, ...]:
     """Axes that are counted from the front, in the given order; errors as for `canonical_axes`."""
-    given = sequence(axes, what, "axes")
-    front = canonical_axes(given, ndim, what)
-    if front != given:
-        for axis in given:
+    counted = sequence(axes, what, "axes")
+    front = canonical_axes(counted, ndim, what)
+    if front != counted:
+        for axis in counted:
             front_axis(axis, ndim, what)
     return front
 
@@ -381,7 +381,7 @@ def _broadcast_shapes(shapes: tuple[Shape, ...]) -> Shape:
 
 def _mismatch(shapes: tuple[Shape, ...], axis: int) -> str:
     sizes = " and ".join(str(s[axis]) for s in shapes if len(s) >= -axis and s[axis] != 1)
-    given = ", ".join(map(str, shapes))
-    return (f"Incompatible shapes for broadcasting: shapes {given} given; aligned at the right, "
+    shown = ", ".join(map(str, shapes))
+    return (f"Incompatible shapes for broadcasting: shapes {shown} given; aligned at the right, "
             f"the sizes of each axis must be equal or 1, but axis {axis} has {sizes}; reshape an "
             "operand or insert an axis with x[..., None].")

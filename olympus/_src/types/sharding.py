@@ -78,12 +78,12 @@ class PartitionSpec(ByKey):
                 raise ValueError(f"PartitionSpec: the entry {p!r} given; a name, a tuple of names, "
                                  "None or UNCONSTRAINED is required; no tuple has another in it.")
         names = {n for p in partitions for n in axes_of(entry_of(p))}
-        for what, given, others in (("unreduced", unreduced, {*names, *reduced}),
-                                    ("reduced", reduced, names)):
-            if not isinstance(given, (set, frozenset)):
-                raise TypeError(f"PartitionSpec: {what}={given!r} given; a set of names of mesh "
+        for what, names_of, others in (("unreduced", unreduced, {*names, *reduced}),
+                                       ("reduced", reduced, names)):
+            if not isinstance(names_of, (set, frozenset)):
+                raise TypeError(f"PartitionSpec: {what}={names_of!r} given; a set of names of mesh "
                                 "axes is required.")
-            if None in given or others & given:
+            if None in names_of or others & names_of:
                 raise ValueError(f"PartitionSpec: partitions {partitions}, unreduced "
                                  f"{{{quoted(unreduced)}}} and reduced {{{quoted(reduced)}}} "
                                  "given; each axis of the mesh may be in one of them.")
@@ -135,9 +135,9 @@ class PartitionSpec(ByKey):
         self._check_plain(f"{other!r} + {self}")
         return self.update(partitions=(*other, *self))
 
-    def _check_plain(self, given: str) -> None:
+    def _check_plain(self, shown: str) -> None:
         if self.unreduced or self.reduced:
-            raise TypeError(f"PartitionSpec: {given} given; a PartitionSpec is required beside one "
+            raise TypeError(f"PartitionSpec: {shown} given; a PartitionSpec is required beside one "
                             "that has unreduced or reduced axes; use update(partitions=…).")
 
     def _key(self) -> tuple[Hashable, ...]:

@@ -114,13 +114,13 @@ def _with_check(init: Callable[P, None], cls: type, checked: list[str]) -> Calla
 
 
 def _unhashable(value: object, name: str, error: TypeError) -> TypeError:
-    given = getattr(value, name)
+    content = getattr(value, name)
     instead = ("make the field a child: leave out static=True"
-               if hasattr(given, "dtype") or hasattr(given, "aval") else
+               if hasattr(content, "dtype") or hasattr(content, "aval") else
                "write a tuple instead of a list, a tuple of pairs or a frozen dataclass instead of "
                "a dict, or make the field a child: leave out static=True")
-    return TypeError(f"{type(value).__name__}: static field {name}={clipped(given)} of type "
-                     f"{type(given).__name__} given ({error}); a hashable value is required, "
+    return TypeError(f"{type(value).__name__}: static field {name}={clipped(content)} of type "
+                     f"{type(content).__name__} given ({error}); a hashable value is required, "
                      f"because static fields are part of the structure; {instead}.")
 
 

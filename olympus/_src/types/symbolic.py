@@ -381,10 +381,10 @@ def combine(x: Any, y: DimSize, k: int) -> DimSize:
     if y.__class__ is int:      # constants are the last of the terms
         if y == 0:
             return x
-        kept, (last, n), total = x.terms, x.terms[-1], k * y
+        others, (last, n), total = x.terms, x.terms[-1], k * y
         if not last.powers:
-            kept, total = kept[:-1], total + n
-        return Dimension((*kept, (ONE, total)) if total else kept, scope)
+            others, total = others[:-1], total + n
+        return Dimension((*others, (ONE, total)) if total else others, scope)
     terms = dict(terms_of(x))
     for term, n in terms_of(y):
         terms[term] = terms.get(term, 0) + k * n

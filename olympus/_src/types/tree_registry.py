@@ -323,9 +323,9 @@ def _inferred_fields(what: str, nodetype: type, drop: Sequence[str]) -> tuple[li
             f"{what}: data_fields and meta_fields are required when nodetype is not a dataclass. "
             f"Got nodetype={nodetype!r}."
         )
-    kept = [f for f in _init_fields(nodetype) if f.name not in drop]
-    data = [f.name for f in kept if not f.metadata.get("static", False)]
-    meta = [f.name for f in kept if f.metadata.get("static", False)]
+    fields = [f for f in _init_fields(nodetype) if f.name not in drop]
+    data = [f.name for f in fields if not f.metadata.get("static", False)]
+    meta = [f.name for f in fields if f.metadata.get("static", False)]
     return data, meta
 
 

@@ -413,16 +413,16 @@ def copy_to_device(array: Array, device: Device, *, copy: bool = False, kind: st
 def copied(array: Array, sharding: Any = None) -> Array:
     """Return a copy of an array on its devices, under a sharding that differs in memory at most."""
     check_alive("copied", array)
-    kept = array._sharding
-    single = type(kept) is SingleDeviceSharding
-    devices = DeviceList((kept._device,)) if single else kept._internal_device_list
+    own = array._sharding
+    single = type(own) is SingleDeviceSharding
+    devices = DeviceList((own._device,)) if single else own._internal_device_list
     if not devices.is_fully_addressable:    # C++ copies an array that is wholly here
-        wanted = kept if sharding is None else sharding
+        wanted = own if sharding is None else sharding
         return make_array(array.aval, wanted, [
             copy_to_device(part, part._sharding._device, copy=True, kind=wanted.memory_kind)
             for part in shards(array)], array._committed)
     return _jax.batched_copy_array_to_devices_with_sharding(
-        [array], [devices], [kept if sharding is None else sharding], [_ALWAYS_COPY])[0]
+        [array], [devices], [own if sharding is None else sharding], [_ALWAYS_COPY])[0]
 
 
 def block_until_ready(arrays: Sequence[Array]) -> None:

@@ -149,9 +149,9 @@ class _Numbered(NamedTuple):
 
 def _option_error(name: str, options: CompilerOptions | None, why: str) -> CompilerOptionError:
     """The error for a compiler option, with the names that are like it."""
-    given = options or {}
+    chosen = options or {}
     if "No such compile option" not in why:
-        return CompilerOptionError(f"compile: got compiler option {name!r}: {given.get(name)!r}; "
+        return CompilerOptionError(f"compile: got compiler option {name!r}: {chosen.get(name)!r}; "
                                    f"XLA says: {why}; give a value of the flag's type.")
     near = _difflib.get_close_matches(name, [*_flags(), *_OF_BUILD], n=3, cutoff=0.6)
     advice = f"near names: {', '.join(near)}" if near else "remove it or correct its spelling"
@@ -309,17 +309,17 @@ class FastPath(NamedTuple):
 
 def fastpath(executable: object, out_tree: object, in_shardings: Sequence[object],
              out_shardings: Sequence[object], out_avals: Sequence[object],
-             out_committed: Sequence[bool], kept: Sequence[bool], copied: Sequence[bool],
+             out_committed: Sequence[bool], used: Sequence[bool], copied: Sequence[bool],
              const_args: Sequence[object] = ()) -> FastPath:
     """Build the result of a cache miss of `pjit`.
 
-    `kept` marks the flat arguments that are used. Among those, `copied` marks NumPy arrays that C++
-    hands to `pjit`'s fallback: it places none itself that has a layout.
+    `used` marks the flat arguments that the program reads. Among those, `copied` marks NumPy arrays
+    that C++ hands to `pjit`'s fallback: it places none itself that has a layout.
     """
     layouts = [True if c else None for c in copied]
     return FastPath(
         executable, out_tree, list(in_shardings), list(out_shardings), list(out_avals),
-        list(out_committed), list(kept), layouts, list(const_args),
+        list(out_committed), list(used), layouts, list(const_args),
     )
 
 

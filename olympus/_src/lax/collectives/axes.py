@@ -99,9 +99,9 @@ def check_groups(what: str, groups: AxisIndexGroups, names: Names, equal: bool =
     return checked
 
 
-def positions(what: str, given: Sequence[int], noun: str) -> tuple[int, ...]:
+def positions(what: str, numbers: Sequence[int], noun: str) -> tuple[int, ...]:
     """Positions along the axes, in order; TypeError for anything but a sequence of ints."""
-    return tuple([static_int(i, what, noun) for i in sequence(given, what, noun)])
+    return tuple([static_int(i, what, noun) for i in sequence(numbers, what, noun)])
 
 
 def group_tables(groups: Groups) -> tuple[np.ndarray, np.ndarray]:

@@ -264,16 +264,16 @@ class Geqp3(MatrixOperation):
     def emit(self, b: Builder, x: IrValue, *, use_magma: bool | None = None) -> list[IrValue]:
         order = b.avals_out[1]
         free = b.full(order, 0)     # any column may go anywhere
-        a, places, taus = kernels.call(
+        a, permutation, taus = kernels.call(
             b, "geqp3", [x, free], b.avals_out, self.batch(b),
             {} if b.platform == "cpu" else kernels.magma(use_magma), (0, 1))
-        return [a, b.op("stablehlo.subtract", [places, b.full(order, 1)], None, order), taus]
+        return [a, b.op("stablehlo.subtract", [permutation, b.full(order, 1)], None, order), taus]
 
     def emit_empty(self, b: Builder, x: IrValue, *, use_magma: bool | None = None
                    ) -> list[IrValue]:
         out, order, taus = b.avals_out
-        places = b.traced(lambda: broadcasted_iota(INT32, order.shape, order.ndim - 1), [], [])
-        return [b.full(out, 0), *places, b.full(taus, 0)]
+        permutation = b.traced(lambda: broadcasted_iota(INT32, order.shape, order.ndim - 1), [], [])
+        return [b.full(out, 0), *permutation, b.full(taus, 0)]
 
 
 class Qr(MatrixOperation):

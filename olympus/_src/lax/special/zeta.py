@@ -396,9 +396,9 @@ def _derivative(coeffs: Array) -> Array:
     n, last = aval.shape[-1], aval.ndim - 1
     if less(n, 2):
         return slice_in_dim(coeffs, 0, 0, 1, last)
-    kept = slice_in_dim(coeffs, 0, n - 1, 1, last)
+    higher = slice_in_dim(coeffs, 0, n - 1, 1, last)
     powers = convert_element_type(add(neg(iota("int32", n - 1)), n - 1), aval.dtype)
-    return mul(kept, broadcast_in_dim(powers, typeof(kept).shape, (last,)))
+    return mul(higher, broadcast_in_dim(powers, typeof(higher).shape, (last,)))
 
 
 def polynomial(x: ArrayLike, coeffs: ArrayLike | Sequence[ArrayLike], *,

@@ -285,13 +285,13 @@ def pinv(a: ArrayLike, rtol: ArrayLike | None = None, hermitian: bool = False, *
     return _pseudo_inverse(x, broadcast_to(cutoff, aval.shape[:-2]), bool(hermitian))[0]
 
 
-def _relative(name: str, x: Array, given: ArrayLike | None, factor: int) -> Array:
+def _relative(name: str, x: Array, tolerance: ArrayLike | None, factor: int) -> Array:
     """A tolerance relative to the largest singular value, as an array of the real dtype."""
     aval = typeof(x)
     dtype = dtypes.to_real_dtype(aval.dtype)
-    if given is None:
-        given = factor * maximum(*aval.shape[-2:]) * float(dtypes.finfo(dtype).eps)
-    return astype(array_args(name, given)[0], dtype)
+    if tolerance is None:
+        tolerance = factor * maximum(*aval.shape[-2:]) * float(dtypes.finfo(dtype).eps)
+    return astype(array_args(name, tolerance)[0], dtype)
 
 
 def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None, *,

@@ -114,10 +114,10 @@ def flat_dynamics(func: Callable[..., PyTree], y0: PyTree, unravel: Unravel, wha
         if tree_structure(slope) != tree_structure(y0):
             raise TypeError(f"{what}: {name_of(func)} returned {tree_structure(slope)}; the "
                             f"structure of y0, {tree_structure(y0)}, is required.")
-        for (path, given), x in zip(tree_flatten_with_path(slope)[0], tree_flatten(y0)[0],
-                                    strict=True):
-            if np.shape(given) != x.shape:
-                raise TypeError(f"{what}: {name_of(func)} returned {typeof(given)} for "
+        for (path, leaf), x in zip(tree_flatten_with_path(slope)[0], tree_flatten(y0)[0],
+                                   strict=True):
+            if np.shape(leaf) != x.shape:
+                raise TypeError(f"{what}: {name_of(func)} returned {typeof(leaf)} for "
                                 f"y0{keystr(path)}; the shape of the state, {x.shape}, is required."
                                 )
         return like(ravel_pytree(slope)[0], y)

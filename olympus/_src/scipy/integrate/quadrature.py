@@ -260,8 +260,8 @@ def _quad(func: Callable[..., ArrayLike], settings: tuple[float, float], limit: 
     _, begin, sign = _line(ends, a, b)
     dtype = a.dtype
     fun, consts = closure_convert(lambda x, *args: asarray(func(x, *args)), a, *args)
-    given = (a, b, (*args, *consts))
-    rule = _rule(fun, ends, *tree_map(stop_gradient, given))
+    operands = (a, b, (*args, *consts))
+    rule = _rule(fun, ends, *tree_map(stop_gradient, operands))
     epsabs, epsrel = settings
     epsrel = max(epsrel, 50 * float(dtypes.finfo(dtype).eps))
 
@@ -286,5 +286,5 @@ def _quad(func: Callable[..., ArrayLike], settings: tuple[float, float], limit: 
         zeros(limit, first.dtype).at[0].set(first), zeros(limit, error.dtype).at[0].set(error),
         edges, asarray(1)))
     # The value is the rule on these intervals once more, which derivatives go through.
-    parts, _ = vmap(_rule(fun, ends, *given))(edges[:, 0], edges[:, 1])
+    parts, _ = vmap(_rule(fun, ends, *operands))(edges[:, 0], edges[:, 1])
     return sign * parts.sum(), errors.sum()

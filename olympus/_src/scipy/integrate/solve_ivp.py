@@ -236,8 +236,8 @@ def _with_steps(problem: _Problem, settings: Settings, max_steps: int | None, de
             break
     exact = not traced and max_steps is None        # as many as there were
     if exact:
-        kept = max(int(count), 1)
-        ts, ys, polynomials = ts[:kept + 1], ys[:kept + 1], polynomials[:kept]
+        steps = max(int(count), 1)
+        ts, ys, polynomials = ts[:steps + 1], ys[:steps + 1], polynomials[:steps]
     sol = OdeSolution(ts, polynomials)
     y = ys.T
     if times is not None:
@@ -352,17 +352,17 @@ def _walk(functions: tuple, settings: Settings, size: int, y0: Array, span: Arra
         return events(p.y, p.t * sign, operands) if events else zeros(0, p.t.dtype)
 
     def body(state: PyTree) -> PyTree:
-        p, count, often, ts, ys, polynomials, kept = state
+        p, count, often, ts, ys, polynomials, all_signs = state
         # The last step ends at the end.
         p, accepted = step(equation, p._replace(dt=where(p.t + p.dt > last, last - p.t, p.dt)),
                            settings)
         p = p._replace(t=where(accepted & (last - p.t <= abs(last) * 1e-7), last, p.t))
         now = values(p)
-        often = often + (accepted & crossed(signs, kept[count], now))
+        often = often + (accepted & crossed(signs, all_signs[count], now))
         count = count + accepted
         at = where(accepted, count, size + 1)       # beyond the end: dropped
         return (p, count, often, ts.at[at].set(p.t), ys.at[at].set(p.y),
-                polynomials.at[at - 1].set(p.polynomial), kept.at[at].set(now))
+                polynomials.at[at - 1].set(p.polynomial), all_signs.at[at].set(now))
 
     def going(state: PyTree) -> Array:
         p, count, often = state[:3]
@@ -371,7 +371,7 @@ def _walk(functions: tuple, settings: Settings, size: int, y0: Array, span: Arra
 
     p = start(slope, y0, span[0] * sign, settings)
     degree, before = settings.method.degree, values(p)
-    p, count, _, ts, ys, polynomials, kept = while_loop(going, body, (
+    p, count, _, ts, ys, polynomials, all_signs = while_loop(going, body, (
         p, asarray(0), zeros(len(signs.most), int), full((size + 1,), p.t),
         full((size + 1, y0.size), y0), zeros((size, degree + 1, y0.size), y0.dtype),
         full((size + 1, before.size), before)))
@@ -380,7 +380,7 @@ def _walk(functions: tuple, settings: Settings, size: int, y0: Array, span: Arra
     ys = where(behind[:, None], p.y, ys)
     still = concatenate([zeros((degree, y0.size), y0.dtype), p.y[None]])
     polynomials = where(behind[1:, None, None], still, polynomials)
-    return ts, ys, polynomials, kept, count, p.evaluations, p.t >= last
+    return ts, ys, polynomials, all_signs, count, p.evaluations, p.t >= last
 
 
 @_walk.defjvp

@@ -82,28 +82,28 @@ def number_of(x: ArrayLike, axis: int = -1) -> int:
     return static_int(size_of(x, axis), "scipy.linalg", "size")
 
 
-def count_of(name: str, what: str, given: object, least: int = 0, most: int = 2**31 - 1) -> int:
+def count_of(name: str, what: str, value: object, least: int = 0, most: int = 2**31 - 1) -> int:
     """An int of at least `least` that an axis may have as its size; ValueError for others."""
-    count = static_int(given, name, what)
+    count = static_int(value, name, what)
     if not least <= count <= most:
-        raise ValueError(f"{name}: {what} {given!r} given; an int from {least} to {most} is "
+        raise ValueError(f"{name}: {what} {value!r} given; an int from {least} to {most} is "
                          "required.")
     return count
 
 
-def options(name: str, what: str, given: T, allowed: Collection[object]) -> T:
+def options(name: str, what: str, option: T, allowed: Collection[object]) -> T:
     """One of the allowed values, numbers, text or None; ValueError for others."""
-    if not isinstance(given, (str, int, float, type(None))) or given not in allowed:
-        raise ValueError(f"{name}: {what} {given!r} given; one of "
+    if not isinstance(option, (str, int, float, type(None))) or option not in allowed:
+        raise ValueError(f"{name}: {what} {option!r} given; one of "
                          f"{', '.join(map(repr, allowed))} is required.")
-    return given
+    return option
 
 
-def bounds_of(name: str, what: str, given: object, cast: Callable[[object, str], T] = real_number
+def bounds_of(name: str, what: str, bounds: object, cast: Callable[[object, str], T] = real_number
               ) -> tuple[T, T]:
     """A pair of numbers (lowest, highest); ValueError for anything but a pair."""
-    pair = sequence(given, name, what)
+    pair = sequence(bounds, name, what)
     if len(pair) != 2:
-        raise ValueError(f"{name}: {what} {given!r} given; a pair (lowest, highest) is required.")
+        raise ValueError(f"{name}: {what} {bounds!r} given; a pair (lowest, highest) is required.")
     low, high = [cast(value, f"{name}: {what}") for value in pair]
     return low, high

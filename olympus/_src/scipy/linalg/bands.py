@@ -95,8 +95,8 @@ def _backwards(rows: Array, y: Array) -> Array:
     """x in U x = y, of an upper triangular U as rows[n, w + 1], each from its diagonal on."""
     width = number_of(rows) - 1
 
-    def step(known: Array, given: Sequence[Array]) -> tuple[Array, Array]:
-        row, right = given
+    def step(known: Array, line: Sequence[Array]) -> tuple[Array, Array]:
+        row, right = line
         x = (right - row[1:] @ known) / row[0]
         return concatenate([x[None], known], 0)[:width], x
 

@@ -208,12 +208,12 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
      [5 0 0]
      [0 7 0]]
     """
-    rates, kept = _first_column_and_row("leslie", f, s)
+    rates, survival = _first_column_and_row("leslie", f, s)
     n = size_of(rates)
-    if definitely_equal(n, 1) or not definitely_equal(size_of(kept), n - 1):
-        raise ValueError(f"leslie: {typeof(rates)} and {typeof(kept)} given; two or "
+    if definitely_equal(n, 1) or not definitely_equal(size_of(survival), n - 1):
+        raise ValueError(f"leslie: {typeof(rates)} and {typeof(survival)} given; two or "
                          "more birth rates, and one rate of survival less, are required.")
-    below = where(eye(n - 1, n, dtype=bool), kept[..., :, None], 0)
+    below = where(eye(n - 1, n, dtype=bool), survival[..., :, None], 0)
     return concatenate([rates[..., None, :], below], -2)
 
 
@@ -244,11 +244,11 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
     if n < 1 or definitely_equal(m, 0):
         raise ValueError(f"convolution_matrix: {typeof(x)} and n {n} given; at least one element "
                          "and n >= 1 are required.")
-    kept = {"full": m + n - 1, "same": maximum(m, n),
+    rows = {"full": m + n - 1, "same": maximum(m, n),
             "valid": maximum(m, n) - minimum(m, n) + 1}[mode]
     # "same" and "valid" are the middle; of an odd number of rows to drop, "same" drops the last.
-    first = (m + n - 1 - kept) // 2
-    place = first + counted(kept)[:, None] - counted(n)
+    first = (m + n - 1 - rows) // 2
+    place = first + counted(rows)[:, None] - counted(n)
     inside = (place >= 0) & (place < m)
     return x[..., place * inside] * inside.astype(x.dtype)
 

@@ -118,8 +118,8 @@ def lstsq(a: ArrayLike, b: ArrayLike, cond: float | None = None, overwrite_a: bo
     [-0.5  2.5] 1.5 2
     """
     x, y = promote_dtypes("lstsq", *array_args("lstsq", a, b), inexact=True)
-    given = _precision(x) if cond is None else cond
-    solution, residues, rank, values = decompositions.lstsq(x, y, given)
+    least = _precision(x) if cond is None else cond
+    solution, residues, rank, values = decompositions.lstsq(x, y, least)
     return solution, residues if typeof(y).ndim > 1 else residues[0], rank, values
 
 
@@ -252,6 +252,6 @@ def bandwidth(a: ArrayLike) -> tuple[Array, Array]:
     if typeof(x).ndim < 2:
         raise ValueError(f"bandwidth: {typeof(x)} given; matrices [..., m, n] are required.")
     below = places_of(x, -2)[:, None] - places_of(x)
-    far = [where(x != 0, asarray(places, dtypes.default_int()), 0) for places in (below, -below)]
-    lower, upper = [reductions.max(places, (-2, -1), initial=0) for places in far]
+    far = [where(x != 0, asarray(steps, dtypes.default_int()), 0) for steps in (below, -below)]
+    lower, upper = [reductions.max(steps, (-2, -1), initial=0) for steps in far]
     return lower, upper

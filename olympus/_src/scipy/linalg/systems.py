@@ -29,8 +29,8 @@ def sides(name: str, a: ArrayLike, b: ArrayLike) -> tuple[Array, Array, bool]:
     if not definitely_equal(rows, columns):
         raise ValueError(f"{name}: {typeof(a)} given; square matrices [..., n, n] are required.")
     if not definitely_equal(rows, typeof(b).shape[-2]):
-        given = "a vector" if flat else "matrices"
-        raise ValueError(f"{name}: {typeof(a)} and {given} {typeof(b)} given; a right side of "
+        noun = "a vector" if flat else "matrices"
+        raise ValueError(f"{name}: {typeof(a)} and {noun} {typeof(b)} given; a right side of "
                          f"{rows} rows is required.")
     batch = broadcast_shapes(typeof(a).shape[:-2], typeof(b).shape[:-2])
     left, right = [broadcast_to(x, (*batch, *typeof(x).shape[-2:])) for x in (a, b)]

@@ -70,18 +70,18 @@ def _filtered(name: str, input: ArrayLike, steps: Sequence[Step]) -> Array:
 Each: TypeAlias = Any     # one for each axis
 
 
-def _per_axis(name: str, what: str, given: object, count: int) -> Each:
+def _per_axis(name: str, what: str, option: object, count: int) -> Each:
     """An argument that holds for all axes, or a list or tuple of one per axis."""
-    each = list(given) if isinstance(given, (list, tuple)) else [given] * count
+    each = list(option) if isinstance(option, (list, tuple)) else [option] * count
     if len(each) != count:
-        raise ValueError(f"{name}: {what} {given!r} given; one, or one per axis, is required.")
+        raise ValueError(f"{name}: {what} {option!r} given; one, or one per axis, is required.")
     return each
 
 
 def _extended(name: str, x: Array, widths: Sequence[tuple[int, int]], mode: object, cval: ArrayLike
               ) -> Array:
     """The image with what lies beyond its edges."""
-    kinds = [_edge(name, given) for given in _per_axis(name, "mode", mode, len(widths))]
+    kinds = [_edge(name, edge) for edge in _per_axis(name, "mode", mode, len(widths))]
     for kind in dict.fromkeys(kinds):       # axes of one kind at once
         pairs = [pair if k == kind else (0, 0) for k, pair in zip(kinds, widths, strict=True)]
         x = pad(x, pairs, kind, **({"constant_values": cval} if kind == "constant" else {}))
@@ -185,11 +185,11 @@ def _origins(name: str, origin: int | Sequence[int], ndim: int) -> tuple[int, ..
 
 def _all_axes(name: str, input: ArrayLike, weights: ArrayLike, mode: object, cval: ArrayLike,
               origin: int | Sequence[int], flipped: bool) -> Array:
-    given = typeof(array_args(name, input)[0])
+    image = typeof(array_args(name, input)[0])
     w = floating(asarray(weights))
-    ndim = given.ndim
+    ndim = image.ndim
     if typeof(w).ndim != ndim:
-        raise ValueError(f"{name}: {given} and weights {typeof(w)} given; equal ranks are "
+        raise ValueError(f"{name}: {image} and weights {typeof(w)} given; equal ranks are "
                          "required.")
     origins = [static_int(o, name, "origin") for o in _origins(name, origin, ndim)]
     if flipped:
@@ -304,7 +304,7 @@ def gaussian_filter(input: ArrayLike, sigma: ArrayLike | Sequence[ArrayLike],
     (x,) = array_args("gaussian_filter", input)
     axes = canonical_axes(axes, typeof(x).ndim, "gaussian_filter")
     sigmas, orders, radii, modes = [
-        _per_axis("gaussian_filter", what, given, len(axes)) for what, given in (
+        _per_axis("gaussian_filter", what, option, len(axes)) for what, option in (
             ("sigma", sigma), ("order", order), ("radius", radius), ("mode", mode))]
     radii = [_radius(s, truncate) if r is None else count_of("gaussian_filter", "radius", r)
              for s, r in zip(sigmas, radii)]
@@ -419,10 +419,10 @@ def laplace(input: ArrayLike, *, mode: str | tuple[str, ...] = "reflect",
     >>> print(olympus.scipy.ndimage.laplace(onp.array([0., 1., 4., 9.])))
     [ 1.  2.  2. -5.]
     """
-    given = typeof(array_args("laplace", input)[0])
-    if not given.ndim:
-        raise ValueError(f"laplace: {given} given; an image of at least one axis is required.")
-    modes = _per_axis("laplace", "mode", mode, given.ndim)
+    image = typeof(array_args("laplace", input)[0])
+    if not image.ndim:
+        raise ValueError(f"laplace: {image} given; an image of at least one axis is required.")
+    modes = _per_axis("laplace", "mode", mode, image.ndim)
 
     def curvature(x: Array) -> Array:
         weights = asarray(np.array([1, -2, 1]), dtypes.to_real_dtype(x.dtype))
@@ -460,11 +460,11 @@ def uniform_filter(input: ArrayLike, size: int | tuple[int, ...] = 3, *,
     [[1. 1.]
      [1. 1.]]
     """
-    given = typeof(array_args("uniform_filter", input)[0])
-    axes = canonical_axes(axes, given.ndim, "uniform_filter")
-    sizes, origins = [_origins("uniform_filter", given, len(axes)) for given in (size, origin)]
+    image = typeof(array_args("uniform_filter", input)[0])
+    axes = canonical_axes(axes, image.ndim, "uniform_filter")
+    sizes, origins = [_origins("uniform_filter", image, len(axes)) for image in (size, origin)]
     modes = _per_axis("uniform_filter", "mode", mode, len(axes))
-    whole = not dtypes.is_inexact(given.dtype)      # sums, which are exact, have exact quotients
+    whole = not dtypes.is_inexact(image.dtype)      # sums, which are exact, have exact quotients
 
     def mean(axis: int, n: int, place: int, edge: str, x: Array) -> Array:
         weights = np.full(n, 1.0 if whole else 1 / max(n, 1))

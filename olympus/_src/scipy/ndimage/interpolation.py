@@ -257,16 +257,16 @@ def map_coordinates(input: ArrayLike, coordinates: Sequence[ArrayLike] | ArrayLi
     """
     order = _check_options("map_coordinates", order, mode)
     x = to_array(array_args("map_coordinates", input)[0])
-    given = [_real_coordinates(inexact(to_array(array_args("map_coordinates", c)[0])))
-             for c in sequence(coordinates, "map_coordinates", "coordinates")]
-    if len(given) != typeof(x).ndim:
-        raise ValueError(f"map_coordinates: {typeof(x)} and {len(given)} arrays of coordinates "
+    points = [_real_coordinates(inexact(to_array(array_args("map_coordinates", c)[0])))
+              for c in sequence(coordinates, "map_coordinates", "coordinates")]
+    if len(points) != typeof(x).ndim:
+        raise ValueError(f"map_coordinates: {typeof(x)} and {len(points)} arrays of coordinates "
                          f"given; a sequence of length {typeof(x).ndim}, one array per axis, is "
                          "required.")
     mode = {"constant": "grid-constant", "wrap": "grid-wrap"}.get(mode, mode)
     dtype = typeof(x).dtype
     x = floating(x)
-    return _as_given(sampled(x, given, order, mode, _fill_value(cval, x), prefilter), dtype)
+    return _as_given(sampled(x, points, order, mode, _fill_value(cval, x), prefilter), dtype)
 
 
 def _real_coordinates(c: Array) -> Array:

@@ -288,9 +288,9 @@ def _polynomials(zeros: np.ndarray, poles: np.ndarray, gain: float
     return gain * multiplied(zeros), multiplied(poles)
 
 
-def _the_only_number(array: np.ndarray, name: str, given: ArrayLike) -> np.ndarray:
+def _the_only_number(array: np.ndarray, name: str, k: ArrayLike) -> np.ndarray:
     if array.size != 1:
-        raise ValueError(f"{name}: k {given!r:.60} given; a number is required.")
+        raise ValueError(f"{name}: k {k!r:.60} given; a number is required.")
     return array
 
 

@@ -63,14 +63,14 @@ def _initial_memory(name: str, zi: list[Array], axis: int, shape: tuple[int, ...
     """The filter's initial memory, with the axis of time last: zeros, or `zi`."""
     if not zi:
         return zeros(shape, dtype)
-    given = typeof(zi[0])
-    if given.ndim == len(shape):
+    aval = typeof(zi[0])
+    if aval.ndim == len(shape):
         moved = moveaxis(zi[0], axis, -1)
         if all(n in (1, m) for n, m in zip(typeof(moved).shape, shape)):
             return broadcast_to(moved, shape)
     wanted = list(shape[:-1])
     wanted.insert(axis, shape[-1])
-    raise ValueError(f"{name}: zi {given} given; the shape {tuple(wanted)}, or 1 in place of some "
+    raise ValueError(f"{name}: zi {aval} given; the shape {tuple(wanted)}, or 1 in place of some "
                      "of its sizes, is required.")
 
 
@@ -116,8 +116,8 @@ def lfilter(b: ArrayLike, a: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayL
     [1.    0.5   0.25  4.125]
     """
     feedback = typeof(to_array(array_args("lfilter", a)[0])).size > 1
-    given = () if zi is None else (zi,)
-    b, a, x, *state = _floats("lfilter", b, a, x, *given)
+    memory = () if zi is None else (zi,)
+    b, a, x, *state = _floats("lfilter", b, a, x, *memory)
     b, a = _coefficients("lfilter", b, a)
     axis = canonical_axis(axis, typeof(x).ndim, "lfilter")
     x = moveaxis(x, axis, -1)
@@ -142,8 +142,8 @@ def sosfilt(sos: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayLike | None =
     >>> print(olympus.scipy.signal.sosfilt(sos, onp.array([1., 0., 0., 4.])))
     [1.    0.5   0.25  4.125]
     """
-    given = () if zi is None else (zi,)
-    sos, x, *state = _sections("sosfilt", sos, x, *given)
+    memory = () if zi is None else (zi,)
+    sos, x, *state = _sections("sosfilt", sos, x, *memory)
     axis = canonical_axis(axis, typeof(x).ndim, "sosfilt")
     x = moveaxis(x, axis, -1)
     shape = (_axis_size(sos, 0), *typeof(x).shape[:-1], 2)
@@ -264,8 +264,8 @@ def sosfiltfilt(sos: ArrayLike, x: ArrayLike, axis: int = -1, padtype: str | Non
     """
     if padlen is None and padtype is not None:
         (checked,) = _sections("sosfiltfilt", sos)
-        given: Any = sos    # itself: a NumPy array has values under jit, too
-        absent = [int((given[:, k] == 0).sum()) for k in (2, 5)]
+        sections: Any = sos    # itself: a NumPy array has values under jit, too
+        absent = [int((sections[:, k] == 0).sum()) for k in (2, 5)]
         padlen = 3 * (2 * _axis_size(checked, 0) + 1 - min(absent))
     return _sosfiltfilt(sos, x, axis=axis, padtype=padtype, padlen=padlen)
 
@@ -339,9 +339,9 @@ def _phases(name: str, worN: object, whole: bool, fs: ArrayLike, nyquist: bool, 
         turns = np.exp(-1j * omega[:, None] * np.arange(count))
         turns = asarray(turns, dtypes.to_complex_dtype(real))
         return asarray(omega / (2 * np.pi), real) * fs, turns
-    (given,) = _floats(name, worN)
-    omega = 2 * np.pi * given.reshape((-1,)) / fs
-    return given.reshape((-1,)), exp(-1j * omega[:, None] * np.arange(count, dtype=omega.dtype))
+    (points,) = _floats(name, worN)
+    omega = 2 * np.pi * points.reshape((-1,)) / fs
+    return points.reshape((-1,)), exp(-1j * omega[:, None] * np.arange(count, dtype=omega.dtype))
 
 
 @fused

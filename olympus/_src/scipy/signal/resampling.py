@@ -125,13 +125,13 @@ def resample(x: ArrayLike, num: int, t: ArrayLike | None = None, axis: int = 0,
 @fused(static=("size", "num"))
 def _resampled(spectrum: Array, *, size: int, num: int) -> Array:
     """The series of fewer or more frequencies; the highest one of an even number is one of two."""
-    kept = min(size, num)
-    positive, negative = (kept + 1) // 2, (kept - 1) // 2
+    both = min(size, num)
+    positive, negative = (both + 1) // 2, (both - 1) // 2
     parts = [spectrum[..., :positive]]
     gap = num - positive - negative
     ends = spectrum[..., size - negative:]
-    if kept % 2 == 0:
-        above, below = spectrum[..., kept // 2:kept // 2 + 1], spectrum[..., size - kept // 2, None]
+    if both % 2 == 0:
+        above, below = spectrum[..., both // 2:both // 2 + 1], spectrum[..., size - both // 2, None]
         if num < size:
             parts.append(above + below)
         elif num == size:
@@ -147,7 +147,7 @@ def _resampled(spectrum: Array, *, size: int, num: int) -> Array:
 
 # Polynomials -------------------------------------------------------------------------------------
 
-def _fit(name: str, length: int, order: int, deriv: int, delta: float, places: Sequence[float]
+def _fit(name: str, length: int, order: int, deriv: int, delta: float, times: Sequence[float]
          ) -> np.ndarray:
     """Weights [places, length] of samples in the derivative at each place of the best polynomial.
 
@@ -159,9 +159,9 @@ def _fit(name: str, length: int, order: int, deriv: int, delta: float, places: S
     if not 0 <= order < length < 2**31 or deriv < 0:
         raise ValueError(f"{name}: window_length {length}, polyorder {order} and deriv {deriv} "
                          "given; 0 <= polyorder < window_length and deriv >= 0 are required.")
-    out = np.zeros((len(places), length))
+    out = np.zeros((len(times), length))
     if deriv <= order:
-        for row, place in zip(out, places):
+        for row, place in zip(out, times):
             # In units of half the window, so that powers do not spread over many magnitudes.
             t = (np.arange(length) - place) * 2 / length
             step = length / 2 * real_number(delta, f"{name}: delta")

@@ -59,8 +59,8 @@ def detrend(data: ArrayLike, axis: int = -1, type: str = "linear", bp: int | Seq
     if type in ("constant", "c"):
         return moveaxis(x - mean(x, -1, keepdims=True), -1, axis)
     n = typeof(x).shape[-1]
-    given = (bp,) if isinstance(bp, (int, np.integer)) else sequence(bp, "detrend", "bp")
-    breaks = sorted({0, *[static_int(i, "detrend", "bp") for i in given]})
+    points = (bp,) if isinstance(bp, (int, np.integer)) else sequence(bp, "detrend", "bp")
+    breaks = sorted({0, *[static_int(i, "detrend", "bp") for i in points]})
     if less(n, breaks[-1]) or breaks[0] < 0:
         raise ValueError(f"detrend: bp {bp!r} given for {n} samples; places within the signal are "
                          "required.")
@@ -180,11 +180,11 @@ def _signal(name: str, x: ArrayLike, axis: int) -> Array:
 
 def _onesided(name: str, wanted: bool, *xs: Array) -> bool:
     """Whether half of the spectrum tells all of it, and is wanted."""
-    given = any(typeof(x).dtype.kind == "c" for x in xs)
-    if wanted and given:
+    complex_signals = any(typeof(x).dtype.kind == "c" for x in xs)
+    if wanted and complex_signals:
         source.warn(f"{name}: complex signals given with return_onesided; their spectra are not "
                     "symmetric, so they are returned whole.")
-    return wanted and not given
+    return wanted and not complex_signals
 
 
 # Transforms --------------------------------------------------------------------------------------

@@ -340,17 +340,17 @@ def weights(name: str, window: object, size: int, sym: bool = False) -> np.ndarr
     """
     if isinstance(window, (int, float)) and not isinstance(window, bool):
         return _WEIGHTS["kaiser"](size, float(window), sym)
-    given = (window,) if isinstance(window, str) else window
-    if not isinstance(given, tuple) or not given or not isinstance(given[0], str):
+    call = (window,) if isinstance(window, str) else window
+    if not isinstance(call, tuple) or not call or not isinstance(call[0], str):
         raise ValueError(f"{name}: window {window!r} given; a name, a tuple (name, *parameters) or "
                          "a number is required.")
-    key = _ALIASES.get(given[0], given[0])
+    key = _ALIASES.get(call[0], call[0])
     fun = _WEIGHTS.get(key)
     if fun is not None:
         most, optional = fun.__code__.co_argcount - 2, len(fun.__defaults__ or ()) - 1
-        if most - optional <= len(given) - 1 <= most:
+        if most - optional <= len(call) - 1 <= most:
             parameters = (_parameter(f"{name}: parameter {i} of window {key!r}:", key, i, x)
-                          for i, x in enumerate(given[1:]))
+                          for i, x in enumerate(call[1:]))
             return fun(size, *parameters, sym=sym)
     known = sorted(_WEIGHTS)
     what = "unknown" if fun is None else "given with another number of parameters than it has"

@@ -99,15 +99,15 @@ class Distribution:
     def example(self, kind: str) -> str:
         """An example that runs, as lines of a docstring."""
         if kind == "rvs":
-            given = "".join(f"{p}, " for p in self.sample)
+            arguments = "".join(f"{p}, " for p in self.sample)
             return (f">>> from olympus import random\n    >>> from olympus.scipy.stats import "
-                    f"{self.name}\n    >>> print({self.name}.rvs({given}size=3, "
+                    f"{self.name}\n    >>> print({self.name}.rvs({arguments}size=3, "
                     f"key=random.key(0)).round(2))\n    {self.drawn}")
         first = {"ppf": (0.25,), "isf": (0.25,)}.get(kind, () if _METHODS[kind].first == "-" else
                                                      (self.at,))
-        given = ", ".join(map(str, (*first, *self.sample)))
+        arguments = ", ".join(map(str, (*first, *self.sample)))
         return (f">>> from olympus.scipy.stats import {self.name}\n    >>> "
-                f"print(f'{{{self.name}.{kind}({given}):.3f}}')\n    "
+                f"print(f'{{{self.name}.{kind}({arguments}):.3f}}')\n    "
                 f"{self.shown.split()[self.kinds().index(kind)]}")
 
     def draw(self, key: Array, shape: Shape, dtype: DType, *params: Array) -> Array:
@@ -432,10 +432,10 @@ def _signature(d: Distribution, first: str | None, *more: inspect.Parameter) -> 
     """SciPy's: the first argument, shape parameters, loc and, if continuous, scale."""
     names = [*([first] if first else []), *d.parameters]
     scale = () if isinstance(d, Discrete) else ("scale",)
-    given = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    either_way = inspect.Parameter.POSITIONAL_OR_KEYWORD
     return inspect.Signature(
-        [*(inspect.Parameter(n, given, annotation="ArrayLike") for n in names),
-         *(inspect.Parameter(n, given, annotation="ArrayLike", default=i)
+        [*(inspect.Parameter(n, either_way, annotation="ArrayLike") for n in names),
+         *(inspect.Parameter(n, either_way, annotation="ArrayLike", default=i)
            for i, n in enumerate(("loc", *scale))), *more], return_annotation="Array")
 
 
@@ -455,15 +455,15 @@ def _bare(signature: inspect.Signature) -> str:
     return str(signature.replace(parameters=bare, return_annotation=signature.empty))
 
 
-def _promoted_arguments(d: Distribution, name: str, given: dict[str, Any]) -> Values:
+def _promoted_arguments(d: Distribution, name: str, arguments: dict[str, Any]) -> Values:
     """Arguments promoted to one float dtype, each with its own shape."""
-    loc, scale = given["loc"], given.get("scale", 1)
-    arrays = [to_array(x) for x in promote_dtypes(name, *given.values(), inexact=True)]
+    loc, scale = arguments["loc"], arguments.get("scale", 1)
+    arrays = [to_array(x) for x in promote_dtypes(name, *arguments.values(), inexact=True)]
     if dtypes.is_complex(arrays[0].dtype):
         raise TypeError(f"{name}: complex numbers given; real ones are required; take their real "
                         "part.")
-    by_name = dict(zip(given, arrays))
-    first = next(iter(given))
+    by_name = dict(zip(arguments, arrays))
+    first = next(iter(arguments))
     return Values(None if first in (*d.parameters, "loc") else by_name[first],
                   tuple(by_name[p] for p in d.parameters), by_name["loc"], by_name.get("scale", 1),
                   not (type(loc) is int and loc == 0), not (type(scale) is int and scale == 1))
@@ -531,10 +531,10 @@ def _sampler(d: Distribution) -> Callable[..., Array]:
     compiled = fused(program, static=("shape",))
 
     def rvs(*args: np.ndarray, **kwargs: object) -> Array:
-        given = _arguments_by_name(name, signature, args, kwargs)
-        key, size = given.pop("key"), given.pop("size")
-        shape = draw_shape(name, size, *given.values())
-        return compiled(key, *given.values(), shape=shape)
+        arguments = _arguments_by_name(name, signature, args, kwargs)
+        key, size = arguments.pop("key"), arguments.pop("size")
+        shape = draw_shape(name, size, *arguments.values())
+        return compiled(key, *arguments.values(), shape=shape)
 
     return _with_docstring(rvs, d, "rvs", signature, f"Random numbers from the {d.title}.",
                            "An array of that shape" + (

@@ -56,8 +56,8 @@ class gaussian_kde:
     def __init__(self, dataset: ArrayLike, bw_method: Bandwidth = None,
                  weights: ArrayLike | None = None) -> None:
         refuse_complex("gaussian_kde", dataset)
-        given = (dataset,) if weights is None else (dataset, weights)
-        x, *rest = (to_array(v) for v in promote_dtypes("gaussian_kde", *given, inexact=True))
+        arrays = (dataset,) if weights is None else (dataset, weights)
+        x, *rest = (to_array(v) for v in promote_dtypes("gaussian_kde", *arrays, inexact=True))
         x = x.reshape(1, -1) if x.ndim < 2 else x
         if x.ndim > 2 or less(x.shape[1], 2):
             raise ValueError(f"gaussian_kde: dataset of shape {x.shape} given; [d, n] or [n] with "

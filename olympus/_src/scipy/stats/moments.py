@@ -59,8 +59,8 @@ def sample(name: str, a: ArrayLike, axis: int | None, policy: str, weights: Arra
     """The argument of a summary, checked and promoted; flat if the axis is None."""
     check_policy(name, policy)
     refuse_complex(name, a)
-    given = [a] if weights is None else [a, weights]
-    x, *rest = (to_array(v) for v in promote_dtypes(name, *given, inexact=True))
+    arrays = [a] if weights is None else [a, weights]
+    x, *rest = (to_array(v) for v in promote_dtypes(name, *arrays, inexact=True))
     weight = rest[0] + 0.0 * x if rest else ones_like(x)
     if policy == "omit":
         lost = isnan(x)
@@ -209,9 +209,9 @@ def entropy(pk: ArrayLike, qk: ArrayLike | None = None, base: ArrayLike | None =
     1.5
     """
     refuse_complex("entropy", pk)
-    given = [pk] if qk is None else [pk, qk]
+    arrays = [pk] if qk is None else [pk, qk]
     shares = []
-    for x in promote_dtypes("entropy", *given, inexact=True):
+    for x in promote_dtypes("entropy", *arrays, inexact=True):
         x = to_array(x)
         shares.append(x / sum_of(x, axis, keepdims=True))
     value = sum_of(entr(*shares) if qk is None else rel_entr(*shares), axis)

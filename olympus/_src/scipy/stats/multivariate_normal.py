@@ -75,11 +75,11 @@ def _of_low_rank(apart: Any, cov: Array) -> Array:
     info = dtypes.finfo(cov.dtype)
     eps = float(info.eps) * (1e6 if dtypes.itemsize_bits(cov.dtype) == 64 else 1e3)
     most = expand_dims(max_of(abs(values), -1), -1)
-    kept = values > eps * most
+    in_span = values > eps * most
     z = squeeze(matmul(expand_dims(apart, -2), vectors), -2)
-    safe = where(kept, values, 1.0)
-    inside = sum_of(where(kept, 0.0, z * z), -1) < sqrt(eps) ** 2 * sum_of(most, -1)
-    value = -0.5 * sum_of(where(kept, z * z / safe + log(safe) + _LOG_TWICE_PI, 0.0), -1)
+    safe = where(in_span, values, 1.0)
+    inside = sum_of(where(in_span, 0.0, z * z), -1) < sqrt(eps) ** 2 * sum_of(most, -1)
+    value = -0.5 * sum_of(where(in_span, z * z / safe + log(safe) + _LOG_TWICE_PI, 0.0), -1)
     return where(inside, value, -math.inf)
 
 

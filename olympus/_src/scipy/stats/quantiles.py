@@ -61,7 +61,7 @@ def _bracket(low: ArrayLike, high: ArrayLike, *others: Array) -> list[Array]:
 
 
 def _search(above: Callable[..., tuple[Array, Array, Array]], low: Array, high: Array, start: Array,
-            given: Sequence[object]) -> Array:
+            operands: Sequence[object]) -> Array:
     """The least float in (low, high] from which on `above` holds.
 
     `above(x, *given)` also gives where Newton's method would go on, or NaN, and whether that is the
@@ -71,7 +71,7 @@ def _search(above: Callable[..., tuple[Array, Array, Array]], low: Array, high: 
 
     def narrowed(state: tuple) -> tuple:
         low, high, x, done, count = state
-        holds, step, close = above(x, *given)
+        holds, step, close = above(x, *operands)
         low, high = where(holds | done, low, x), where(holds & ~done, x, high)
         middle = _halfway(low, high)
         tight = middle <= low       # no float is between
