@@ -90,7 +90,8 @@ def _depth(x: PyTree) -> int:
     """How many axes a nest of lists has, whose innermost values may be traced."""
     if isinstance(x, (list, tuple)):
         return 1 + max(map(_depth, x), default=0)
-    return np.ndim(x if (method := array_method(x)) is None else method())
+    method = array_method(x)
+    return np.ndim(x) if method is None else _depth(method())
 
 
 def _widths_by_axis(what: str, given: PyTree, ndim: int
