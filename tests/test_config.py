@@ -163,6 +163,10 @@ ILLEGAL = [
     ("olympus_traceback_filtering", "on", ValueError, "'auto', 'off', 'remove_frames'"),
     ("olympus_transfer_guard", "forbid", ValueError, "'allow', 'log', 'disallow'"),
     ("olympus_num_cpu_devices", 0, ValueError, "-1 or a positive int"),
+    # Regression: the process ended where it joined a job, or asked for its devices.
+    ("olympus_cpu_collectives_timeout_seconds", 10**20, ValueError, "an int of 0 to 2147483647"),
+    ("olympus_program_agreement_timeout_seconds", -1, ValueError, "an int of 0 to 2147483647"),
+    ("olympus_num_cpu_devices", 10**9, ValueError, "of at most 65536"),
     ("olympus_default_prng_impl", "philox", ValueError, "'threefry2x32', 'threefry4x32', "),
 ]
 
