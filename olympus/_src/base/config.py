@@ -12,6 +12,7 @@ import functools
 import itertools
 import os
 import warnings
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, NoReturn, TypeAlias
 
@@ -806,3 +807,18 @@ class Configuration:
 
 
 config = Configuration()
+
+
+def _tell_slips() -> None:
+    """Warn of variables of the environment that differ from an option's in a letter or two."""
+    for variable in os.environ:
+        if not variable.startswith("OLYMPUS_") or variable.lower() in _options:
+            continue
+        for near in [name for name in _options if abs(len(name) - len(variable)) <= 1]:
+            given, known = Counter(variable.lower()), Counter(near)
+            if (given - known).total() <= 1 and (known - given).total() <= 1:
+                warnings.warn(f"{variable} is set, which no option reads; {near.upper()} is one.",
+                              stacklevel=2)
+
+
+_tell_slips()
