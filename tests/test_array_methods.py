@@ -228,6 +228,8 @@ STANDING = {
     "reduce": lambda v, x: onp.sum(v(x), axis=0), "asarray": lambda v, x: onp.asarray(v(x)),
     "rollaxis": lambda v, x: onp.rollaxis(v(x), 1), "block": lambda v, x: onp.block([[v(x)], [x]]),
     "hsplit": lambda v, x: onp.hsplit(v(x), 2)[1], "dx": lambda v, x: onp.trapezoid(x, dx=v(x[1:])),
+    "complex": lambda v, x: x + onp.iscomplexobj(v(x * 1j)) + 2 * onp.isrealobj(v(x * 1j)),
+    "pad": lambda v, x: onp.pad(x, 1, constant_values=v(x[1, 1])),
 }
 
 

@@ -163,6 +163,10 @@ ILLEGAL = [
     ("olympus_traceback_filtering", "on", ValueError, "'auto', 'off', 'remove_frames'"),
     ("olympus_transfer_guard", "forbid", ValueError, "'allow', 'log', 'disallow'"),
     ("olympus_num_cpu_devices", 0, ValueError, "-1 or a positive int"),
+    # Regression: the process ended where it joined a job, or asked for its devices.
+    ("olympus_cpu_collectives_timeout_seconds", 10**20, ValueError, "an int of 0 to 2147483647"),
+    ("olympus_program_agreement_timeout_seconds", -1, ValueError, "an int of 0 to 2147483647"),
+    ("olympus_num_cpu_devices", 10**9, ValueError, "of at most 65536"),
     ("olympus_default_prng_impl", "philox", ValueError, "'threefry2x32', 'threefry4x32', "),
 ]
 
@@ -551,7 +555,9 @@ def test_options_of_the_environment_are_told_at_import():
 from olympus._src.base.logs import LOGGER
 print(LOGGER.level, olympus.default_backend())
 LOGGER.critical("heard")""", OLYMPUS_ENABLE_PGLE="1", OLYMPUS_REMAT3="0", TEST_TARGETS="mine",
-                       OLYMPUS_LOGGING_LEVEL="CRITICAL", OLYMPUS_PLATFORM_NAME="cpu")
+                       OLYMPUS_LOGGING_LEVEL="CRITICAL", OLYMPUS_PLATFORM_NAME="cpu",
+                       OLYMPUS_ENABLE_X46="1")
     assert done.stdout == f"{logging.CRITICAL} cpu\n", done.stderr
     assert "olympus_enable_pgle: True given, which changes nothing here" in done.stderr
-    assert "remat3" not in done.stderr and "test_targets" not in done.stderr
+    assert "OLYMPUS_ENABLE_X46 is set, which no option reads; OLYMPUS_ENABLE_X64 is" in done.stderr
+    assert "remat3" not in done.stderr.lower() and "test_targets" not in done.stderr

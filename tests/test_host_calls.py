@@ -1,6 +1,9 @@
 """Calls of the host after the first ones, which C++ makes with Python around each."""
 
+import copy
 import gc
+import os
+import pickle
 import threading
 import weakref
 
@@ -83,6 +86,15 @@ def test_exceptions_of_later_calls_are_the_hosts_own(kind, road):
             olympus.block_until_ready(f(X))
             olympus.effects_barrier()
         assert info.value.args == ("once", 2)
+
+
+def test_exceptions_of_the_host_are_pickled_as_its_own():
+    """Regression: PicklingError, "not the same object as builtins.ZeroDivisionError" in a pool."""
+    with pytest.raises(FileNotFoundError) as info:
+        olympus.pure_callback(lambda x: os.stat("/no/such/file"), X, X)
+    back = pickle.loads(pickle.dumps(info.value))
+    assert type(back) is FileNotFoundError and back.filename == "/no/such/file"
+    assert type(copy.copy(info.value)) is FileNotFoundError
 
 
 @pytest.mark.parametrize("kind", EFFECTS)

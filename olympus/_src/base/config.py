@@ -12,6 +12,7 @@ import functools
 import itertools
 import os
 import warnings
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, NoReturn, TypeAlias
 
@@ -93,6 +94,9 @@ def _optional(kind: Kind) -> Kind:
 
 _BOOL = Kind("True or False", lambda value: isinstance(value, bool), _parse_bool, when_entered=True)
 _INT = Kind("an int", _is_int, _parse_int)
+# C++ takes timeouts as 32-bit ints, and ends the process where one does not fit.
+_TIMEOUT = Kind("an int of 0 to 2147483647", lambda value: _is_int(value) and 0 <= value < 1 << 31,
+                _parse_int)
 _FLOAT = Kind(
     "a number", lambda value: _is_int(value) or isinstance(value, float), _parse_float
 )
@@ -474,8 +478,8 @@ random_seed_offset = _option(
 
 num_cpu_devices = _option(
     "olympus_num_cpu_devices", -1,
-    Kind("-1 or a positive int", lambda value: _is_int(value) and (value == -1 or value > 0),
-         _parse_int),
+    Kind("-1 or a positive int of at most 65536",
+         lambda value: _is_int(value) and (value == -1 or 0 < value <= 1 << 16), _parse_int),
     doc="The number of devices of the CPU backend; -1 takes it from XLA_FLAGS, else one. Set it "
     "before the backend starts.")
 compilation_cache_dir = _option(
@@ -512,7 +516,7 @@ cpu_collectives_implementation = _option(
     doc="The transport between CPU devices of several processes; None if they do not communicate. "
     "Set it before the backend starts.")
 cpu_collectives_timeout_seconds = _option(
-    "olympus_cpu_collectives_timeout_seconds", 300, _INT,
+    "olympus_cpu_collectives_timeout_seconds", 300, _TIMEOUT,
     doc="How long a program on CPU devices of several processes waits for the others before it "
     "fails; for 'gloo' only. Set it before `distributed.initialize`.")
 cpu_enable_async_dispatch = _option(
@@ -525,10 +529,10 @@ cpu_keep_memory = _option(
     "with glibc only, and not where MALLOC_… or GLIBC_TUNABLES is set. Set it before the backend "
     "starts.")
 cpu_get_local_topology_timeout_minutes = _option(
-    "olympus_cpu_get_local_topology_timeout_minutes", 2, _INT,
+    "olympus_cpu_get_local_topology_timeout_minutes", 2, _TIMEOUT,
     doc="How long the processes of a job wait for the list of each one's CPU devices.")
 cpu_get_global_topology_timeout_minutes = _option(
-    "olympus_cpu_get_global_topology_timeout_minutes", 5, _INT,
+    "olympus_cpu_get_global_topology_timeout_minutes", 5, _TIMEOUT,
     doc="How long the processes of a job wait for the list of all CPU devices; longer than for "
     "each one's.")
 cuda_visible_devices = _option(
@@ -549,7 +553,7 @@ enable_preemption_service = _option(
     doc="Treat SIGTERM in a distributed job as notice of preemption; see "
     "`experimental.multihost_utils.reached_preemption_sync_point`.")
 program_agreement_timeout_seconds = _option(
-    "olympus_program_agreement_timeout_seconds", 300, _INT,
+    "olympus_program_agreement_timeout_seconds", 300, _TIMEOUT,
     doc="How long the processes of a job wait for each other before a program's first run, to "
     "compare programs; 0 does not compare.")
 check_proxy_envs = _option(
@@ -803,3 +807,18 @@ class Configuration:
 
 
 config = Configuration()
+
+
+def _tell_slips() -> None:
+    """Warn of variables of the environment that differ from an option's in a letter or two."""
+    for variable in os.environ:
+        if not variable.startswith("OLYMPUS_") or variable.lower() in _options:
+            continue
+        for near in [name for name in _options if abs(len(name) - len(variable)) <= 1]:
+            given, known = Counter(variable.lower()), Counter(near)
+            if (given - known).total() <= 1 and (known - given).total() <= 1:
+                warnings.warn(f"{variable} is set, which no option reads; {near.upper()} is one.",
+                              stacklevel=2)
+
+
+_tell_slips()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.spelling import array_method
 from ..base.typing import Array, ArrayLike, PyTree
 from ..core.trace import typeof
 from ..jit.fused import fused, named
@@ -87,7 +88,10 @@ _pad_known = fused(_pad, static=("pad_width", "mode", "stat_length", "reflect_ty
 
 def _depth(x: PyTree) -> int:
     """How many axes a nest of lists has, whose innermost values may be traced."""
-    return 1 + max(map(_depth, x), default=0) if isinstance(x, (list, tuple)) else np.ndim(x)
+    if isinstance(x, (list, tuple)):
+        return 1 + max(map(_depth, x), default=0)
+    method = array_method(x)
+    return np.ndim(x) if method is None else _depth(method())
 
 
 def _widths_by_axis(what: str, widths: PyTree, ndim: int

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..base.docstrings import complete_docstrings, described_like
+from ..base.spelling import array_method
 from ..base.typing import Array, ArrayLike
 from ..core.trace import literal
 from ..jit.fused import fused, named
@@ -202,6 +203,8 @@ def iscomplexobj(x: object) -> bool:
     """
     if isinstance(x, (type, np.dtype)):
         return dtypes.issubdtype(x, np.complexfloating)
+    if (method := array_method(x)) is not None:
+        x = method()
     aval = getattr(x, "aval", None)
     if aval is not None:
         return dtypes.is_complex(aval.dtype)

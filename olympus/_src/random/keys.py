@@ -20,7 +20,7 @@ from ..core import reuse, tags
 from ..core.ir import OlympusprEqn
 from ..core.primitive import Axis, Builder, Primitive
 from ..core.trace import ctx, typeof
-from ..devices.array import Shard, register_wrapper
+from ..devices.array import Shard, array_from_numpy, register_wrapper
 from ..lax.barriers import random_clone_p
 from ..lax.convert import convert_element_type
 from ..lax.families import add, to_front
@@ -149,7 +149,7 @@ class PRNGKeyArray(lib.Array):
     __str__ = __repr__
 
     def __reduce__(self) -> tuple:
-        return _rebuild, (_spec(self.dtype.impl), lib.to_numpy(self._base_array))
+        return _rebuild, (self.dtype, lib.to_numpy(self._base_array))
 
     def reshape(self, *args: Any, order: str = "C") -> Array:
         """The same keys in another shape, given as ints or as a tuple."""
@@ -255,8 +255,8 @@ def _spec(impl: Generator) -> str | Generator:
     return impl.name if GENERATORS.get(impl.name) is impl else impl
 
 
-def _rebuild(impl: str | Generator, words: np.ndarray) -> Array:
-    return wrap_key_data(words, impl=impl)
+def _rebuild(dtype: KeyType, words: np.ndarray) -> Array:
+    return PRNGKeyArray(dtype, array_from_numpy(words))     # also where no program can run
 
 
 def _comparable(x: object) -> TypeGuard[ArrayLike]:

@@ -157,7 +157,9 @@ def runtime_error(error: Exception) -> Exception:
     try:
         both = type(kind.__name__, bases, {
             "__module__": kind.__module__, "__qualname__": kind.__qualname__,
-            "__str__": _text_of_failure(kind), "__repr__": kind.__repr__})
+            "__str__": _text_of_failure(kind), "__repr__": kind.__repr__,
+            "__reduce__": lambda self: tuple(
+                kind if part is type(self) else part for part in kind.__reduce__(self))})
         new = both.__new__(both, *args)
         new.args = error.args
         if not isinstance(kind.__init__, FunctionType):     # Python's own classes keep more in C
