@@ -4,6 +4,7 @@ under every transformation; and the small public functions on programs and avals
 
 import copy
 import gc
+import itertools
 import weakref
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 import olympus
 import olympus.numpy as onp
 from olympus import api_util, core, lax
+from olympus._src.core.primitive import programs_within
 from olympus.extend import core as extend, linear_util as lu
 from olympus.extend.core import Literal, Primitive, primitives
 from olympus.extend.mlir.dialects import stablehlo as hlo
@@ -400,6 +402,14 @@ def test_programs_within_programs():
     again = closed.olympuspr.replace(eqns=[eqn if e is cond else e for e in closed.eqns])
     core.check_olympuspr(again)
     assert str(again) == str(closed)
+
+
+def test_a_program_to_which_many_paths_lead_is_visited_once():
+    f = olympus.jit(lambda x: lax.sin(x))
+    for _ in range(40):
+        f = olympus.jit(lambda x, f=f: f(x) + f(x))
+    closed = olympus.make_olympuspr(f)(1.0)
+    assert len([*itertools.islice(programs_within(closed.olympuspr), 100)]) == 42
 
 
 def test_trace_state():

@@ -19,6 +19,8 @@ import olympus.numpy as onp
 from olympus import lax
 from olympus._src.base.collector import collector_at_rest
 from olympus._src.runtime import compile
+from olympus.extend.core import Primitive
+from olympus.interpreters import mlir
 
 ROOT = Path(__file__).parent.parent
 COUNT = 10_000
@@ -238,6 +240,14 @@ def test_the_collector_of_cycles_rests_while_olympus_is_imported_and_then_is_as_
         assert gc.isenabled() == collecting
     finally:
         gc.enable()
+
+
+def test_the_collector_of_cycles_rests_while_a_program_is_lowered():
+    noting, collecting = Primitive("noting"), []
+    noting.def_abstract_eval(lambda x: x)
+    mlir.register_lowering(noting, lambda ctx, x: collecting.append(gc.isenabled()) or [x])
+    olympus.jit(noting.bind).lower(1.0)
+    assert collecting == [False] and gc.isenabled()
 
 
 @pytest.mark.parametrize("frozen", [False, True])

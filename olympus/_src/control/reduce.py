@@ -15,7 +15,7 @@ from ..base.util import lazy_module
 from ..core import tags
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, derived
-from ..core.primitive import Axis, Builder, Primitive, Tangent, spread_tangents, subolympusprs
+from ..core.primitive import Axis, Builder, Primitive, Tangent, programs_within, spread_tangents
 from ..core.trace import typeof
 from ..interpreters.batching import batch_flat, to_axis
 from ..interpreters.jvp import jvp_program
@@ -107,13 +107,8 @@ _NOT_IN_KERNELS = frozenset(("stablehlo.custom_call", "stablehlo.sort", "stableh
 @derived
 def _extrema(program: ClosedOlympuspr) -> bool:
     """Whether the program has a maximum or minimum."""
-    pending = [program.olympuspr]
-    while pending:
-        pr = pending.pop()
-        if any(eqn.primitive in (max_p, min_p) for eqn in pr.eqns):
-            return True
-        pending += subolympusprs(pr)
-    return False
+    return any(not pr.primitives.isdisjoint((max_p, min_p))
+               for pr in programs_within(program.olympuspr))
 
 
 # The primitive ----------------------------------------------------------------------------------

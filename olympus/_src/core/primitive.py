@@ -653,6 +653,18 @@ def subolympusprs(olympuspr: Olympuspr) -> Iterator[Olympuspr]:
     >>> [len(program.eqns) for program in subolympusprs(outer.olympuspr)]
     [1]
     """
-    for eqn in olympuspr.eqns:
-        if eqn.primitive.programs != ():    # as a rule it carries none
+    carrying = {prim for prim in olympuspr.primitives if prim.programs != ()}
+    for eqn in olympuspr.eqns if carrying else ():      # as a rule there are none
+        if eqn.primitive in carrying:
             yield from map(_opened, eqn.primitive.bodies(eqn.params))
+
+
+def programs_within(olympuspr: Olympuspr) -> Iterator[Olympuspr]:
+    """A program and all programs in it, at any depth, each once."""
+    pending, seen = [olympuspr], {olympuspr}
+    while pending:
+        yield (program := pending.pop())
+        for inner in subolympusprs(program):
+            if inner not in seen:
+                seen.add(inner)
+                pending.append(inner)

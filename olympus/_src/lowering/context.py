@@ -18,7 +18,7 @@ from ..base.typing import (
 )
 from ..base.util import lazy_module
 from ..core.identity import Firsts
-from ..core.ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, Var, derived, variables
+from ..core.ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, Var, variables
 from ..core.primitive import Primitive, subolympusprs
 from ..core.staging import stage
 from ..devices.devices import incompatible
@@ -26,7 +26,7 @@ from ..types.avals import Aval, ShapedArray, physical_aval, scalar_aval
 from ..types.mesh import AbstractMesh, AxisType, Mesh, current_mesh, mesh_of
 from ..types.sharding import NamedSharding, PartitionSpec, Sharding, axes_of, of_mesh
 from .attributes import attr, location, quoted_name
-from .holds import Holds, read_apart
+from .holds import Holds, naming_devices, read_apart
 from .manual import ManualAxes
 from .nest import LOADABLE, Nest
 from .spreading import named
@@ -402,7 +402,7 @@ class ModuleContext:
         """
         keeps = self._keeps
         if keeps is None:
-            keeps = self._keeps = self.alone is not None and not names_devices(self.alone)
+            keeps = self._keeps = self.alone is not None and not naming_devices(self.alone)
         return keeps
 
     @property
@@ -607,36 +607,9 @@ def _shardy(symbol: str, mesh: Mesh | AbstractMesh, spec: PartitionSpec, ndim: i
     return f"<@{symbol}, [{', '.join(dims)}]{more}>"
 
 
-def _programs_within(closed: ClosedOlympuspr) -> Iterator[Olympuspr]:
-    """A program and all programs within it."""
-    pending = [closed.olympuspr]
-    seen = {*pending}
-    while pending:
-        pr = pending.pop()
-        yield pr
-        inner = {*subolympusprs(pr)} - seen
-        pending += inner
-        seen |= inner
-
-
-_NAMING_DEVICES = frozenset((AbstractMesh, Mesh, NamedSharding))
-
-
-@derived
-def names_devices(closed: ClosedOlympuspr) -> bool:
-    """Whether an equation of a program, or of one within, says on which devices a value is."""
-    return any(not _NAMING_DEVICES.isdisjoint(
-        {type(x) for eqn in pr.eqns if eqn.params for x in eqn.params.values()})
-        for pr in _programs_within(closed))
-
-
-@derived
 def meshes_within(closed: ClosedOlympuspr) -> Sequence[Mesh]:
     """The meshes with devices that equations of a program, or of one within, name."""
-    if not names_devices(closed):
-        return ()
-    named = [x.mesh if type(x) is NamedSharding else x for pr in _programs_within(closed)
-             for eqn in pr.eqns for x in eqn.params.values()]
+    named = [x.mesh if type(x) is NamedSharding else x for _, x in naming_devices(closed)]
     return [*dict.fromkeys([m for m in named if type(m) is Mesh])]
 
 

@@ -23,12 +23,13 @@ import contextlib
 import functools
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from operator import attrgetter, methodcaller
 from typing import Any, NamedTuple
 
 from ..base.typing import Array
 from ..core.facts import Fusion
 from ..core.ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var, derived, variables
-from ..core.primitive import Higher, Primitive, subolympusprs
+from ..core.primitive import Higher, Primitive, programs_within
 from ..types.avals import ShapedArray, physical_aval
 from ..types.mesh import AbstractMesh, Mesh
 from ..types.shape import less, prod
@@ -64,6 +65,9 @@ _STORED = 1     # the kernel that leaves a value in memory
 _CYCLE = _SIZE - 1      # the number of equations that have different bits
 _BITS = [2 << n for n in range(_CYCLE)]
 _NOWHERE, _APART = -1, -2   # no tree, and a tree of its own for each operand
+
+_NAMING_DEVICES = frozenset((AbstractMesh, Mesh, NamedSharding))
+_params, _values = attrgetter("params"), methodcaller("values")
 
 
 class Holds:
@@ -165,29 +169,33 @@ def read_apart(closed: ClosedOlympuspr) -> frozenset[Var]:
     return frozenset().union(*[_apart(eqn) for eqn in pr.eqns if eqn.primitive in calls])
 
 
+@derived
+def naming_devices(closed: ClosedOlympuspr
+                   ) -> Sequence[tuple[OlympusprEqn, AbstractMesh | Mesh | NamedSharding]]:
+    """The equations of a program, and of those within, with a param that names devices; and it."""
+    return [(eqn, x) for pr in programs_within(closed.olympuspr)
+            # A set first, because most programs name none.
+            if not _NAMING_DEVICES.isdisjoint(map(type, itertools.chain.from_iterable(
+                map(_values, filter(None, map(_params, pr.eqns))))))
+            for eqn in pr.eqns for x in eqn.params.values() if type(x) in _NAMING_DEVICES]
+
+
 def cut_sizes(closed: ClosedOlympuspr, given: Iterable[tuple[NamedSharding | None, ShapedArray]]
               ) -> frozenset[int]:
     """The sizes of sharded axes: of arguments and results, given as (sharding or None, aval), and
     in types and constraints of the program.
     """
     found = {n for s, aval in given if s is not None for n in _sharded_sizes(s.mesh, s.spec, aval)}
-    pending, seen, avals = [closed.olympuspr], {closed.olympuspr}, [*closed.in_avals]
-    while pending:
-        pr = pending.pop()
+    for eqn, x in naming_devices(closed):
+        if type(x) is NamedSharding:
+            found.update(_sharded_sizes(x.mesh, x.spec, eqn.outvars[0].aval))
+    avals = [*closed.in_avals]
+    for pr in programs_within(closed.olympuspr):
         avals += {v.aval for eqn in pr.eqns for v in eqn.outvars}
-        # Sets, because most programs name no mesh.
-        if NamedSharding in {type(x) for eqn in pr.eqns for x in eqn.params.values()}:
-            for eqn in pr.eqns:
-                for x in eqn.params.values():
-                    if type(x) is NamedSharding:
-                        found.update(_sharded_sizes(x.mesh, x.spec, eqn.outvars[0].aval))
         if any(prim.per_device for prim in pr.primitives):
             for eqn in pr.eqns:
                 if eqn.primitive.per_device:
                     found.update(_cut_by_parts(eqn))
-        inner = {*subolympusprs(pr)} - seen
-        pending += inner
-        seen |= inner
     return frozenset(found.union(*[
         _sharded_sizes(a.sharding.mesh, a.sharding.spec, a) for a in avals if a.tagged]))
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ..base import config
+from ..base.collector import collector_paused
 from ..base.lib import mlir
 from ..base.typing import Device, IrAttribute, IrModule, IrOperation, IrValue
 from ..base.util import cut, module_name
@@ -23,10 +24,10 @@ from ..types.sharding import NamedSharding
 from ..types.symbolic import symbols
 from .attributes import attr, location, module_context
 from .builder import Builder, emit_function
-from .context import ModuleContext, emit_header, meshes_within, names_devices
+from .context import ModuleContext, emit_header, meshes_within
 from .dimensions import PLATFORM_INDEX, emit_solution, unknown_variable
 from .emitter import Block
-from .holds import cut_sizes
+from .holds import cut_sizes, naming_devices
 from .uneven import uneven_sizes
 
 # The function of an export that takes the values of dimensions, which main computes.
@@ -180,7 +181,7 @@ def _decide_holds(context: ModuleContext, program: Lowering) -> None:
         holds.unheld = f"values are held on cpu alone, and this is for {', '.join(platforms)}"
     elif symbolic:
         holds.unheld = "sizes are symbolic"
-    elif context.exported and (several or context.places.given or names_devices(closed)
+    elif context.exported and (several or context.places.given or naming_devices(closed)
                                or any(getattr(a, "explicit", False) for a in closed.in_avals)):
         holds.unheld = "it is exported over several devices"
 
@@ -264,7 +265,8 @@ def _arg_attrs(context: ModuleContext, program: Lowering, demanded: Sequence[Nam
 def lower_program(program: Lowering) -> tuple[IrModule, ModuleContext]:
     """The StableHLO module of a program, with the module's context."""
     context = _context_of(program)      # sizes have the type of the caller's integers
-    with with_types_of(program.closed.olympuspr):
+    # To look for cycles in the MLIR values of a large program is half of the time.
+    with with_types_of(program.closed.olympuspr), collector_paused():
         return _module_of(program, context)
 
 

@@ -7,7 +7,7 @@ hold, needs equal parts: otherwise XLA gathers the value, which adds collectives
 from __future__ import annotations
 
 from ..core.ir import ClosedOlympuspr
-from ..core.primitive import subolympusprs
+from ..core.primitive import programs_within
 
 
 def uneven_sizes(closed: ClosedOlympuspr, cut: frozenset[int], devices: int) -> frozenset[int]:
@@ -16,16 +16,11 @@ def uneven_sizes(closed: ClosedOlympuspr, cut: frozenset[int], devices: int) -> 
     """
     # By size alone: an unsharded axis of such a size counts, too, so a value may not be held.
     sizes = {*cut}
-    pending, seen = [closed.olympuspr], {closed.olympuspr}
-    while pending and cut:
-        pr = pending.pop()
+    for pr in programs_within(closed.olympuspr) if cut else ():
         for eqn in pr.eqns:
             if eqn.primitive.resizes:
                 for pair in {pair for x in eqn.invars for v in eqn.outvars
                              for pair in zip(x.aval.shape, v.aval.shape)}:
                     if not sizes.isdisjoint(pair):
                         sizes |= {*pair} - {1}      # which other axes have, too
-        inner = {*subolympusprs(pr)} - seen
-        pending += inner
-        seen |= inner
     return frozenset(n for n in sizes - cut if not devices or n % devices)
