@@ -83,6 +83,31 @@ def test_conversions_to_fewer_bits_are_kept_on_accelerators():
         lambda x: (x * 2).astype("bfloat16") + 1, x, platform="cuda").as_text()
 
 
+def test_a_boolean_times_nan_is_nan_on_accelerators():
+    def times(mask, x):
+        return mask.astype("float32") * x
+
+    mask, x = np.array([True, False, False]), np.float32([2, np.nan, np.inf])
+    assert "ui8" not in lowered(times, mask, x, platform="cuda").as_text()
+    np.testing.assert_array_equal(here(times, mask, x, platform="cuda"), [2, np.nan, np.nan])
+
+
+def test_gradients_of_softmax_and_attention_negate_sums_of_rows_not_elements():
+    rows = np.ones((4, 8), np.float32)
+
+    def attended(q):
+        return olympus.nn.dot_product_attention(q, q, q, is_causal=True).sum()
+
+    for fun, x, elements in (
+            (lambda x: (olympus.nn.softmax(x) ** 2).sum(), rows, "4x8"),
+            (lambda x: (olympus.nn.log_softmax(x) ** 2).sum(), rows, "4x8"),
+            (attended, np.ones((1, 4, 2, 8), np.float32), "1x2x4x4")):
+        text = lowered(olympus.grad(fun), x).as_text()
+        assert "stablehlo.negate" in text
+        assert f"tensor<{elements}xf32>" not in [
+            line.rsplit(" : ", 1)[1] for line in text.splitlines() if "stablehlo.negate" in line]
+
+
 def test_a_loop_that_writes_quotients_does_not_pass_through_its_array_on_accelerators():
     """The whole array was fenced in each iteration: 8,200 operations on a TPU, 10 are needed."""
     def row(i, a):

@@ -382,7 +382,8 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
 
 # Along axes --------------------------------------------------------------------------------------
 # Exponentials are taken after the maximum is subtracted, so that they never overflow; the maximum
-# is a constant to differentiation.
+# is a constant to differentiation. What is subtracted from rows is negated before: so a gradient
+# negates the sum of a row, not its elements.
 
 def _inexact(x: ArrayLike) -> Array:
     return unary_inexact(to_array, x)
@@ -433,7 +434,7 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
         y = ruled(*primals)
         t = tangents[0]
         total = reductions.sum(uf.multiply(y, t), axis, keepdims=True, where=where)
-        return y, uf.multiply(y, uf.subtract(t, total))
+        return y, uf.multiply(y, uf.add(t, uf.negative(total)))
 
     return ruled(x)
 
@@ -455,7 +456,7 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -
     inside = x if where is None else choose(where, x, -math.inf)
     shifted = uf.subtract(inside, _largest(x, axis, where))
     total = reductions.sum(el.exp(shifted), axis, keepdims=True, where=where)
-    out = uf.subtract(shifted, el.log(total))
+    out = uf.add(shifted, uf.negative(el.log(total)))
     return out if where is None else choose(where, out, -math.inf)
 
 

@@ -1,7 +1,7 @@
 """Attention: products of queries with keys, normalised, as weights of values.
 
-Products, the normalisation and its statistics are float32 at least. What is masked is -inf, and a
-query that may look at nothing gets zeros, so that no row is NaN and no gradient passes there.
+Products, the normalisation and its statistics are float32 at least. A query that may look at
+nothing gets zeros, so that no row is NaN and no gradient passes there.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from ..base.typing import Array, ArrayLike
 from ..custom.jvp import custom_jvp
 from ..jit.fused import fused
 from ..lax.creation import broadcasted_iota, iota
+from ..lax.reduce import reduce_max
 from ..lax.shape import broadcast_in_dim, expand_dims, reshape, transpose
 from ..numpy import arithmetic as uf, elementary as el, reductions
 from ..numpy.einsum import einsum
@@ -26,27 +27,36 @@ from ..types import dtypes
 from ..types.shape import definitely_equal, entries, floor_div, is_static, mod, static_int
 
 
-@functools.partial(custom_jvp, nondiff_argnums=(1,))
-def _normalized(logits: Array, guarded: bool) -> tuple[Array, Array]:
-    """(softmax along the last axis, logsumexp), and 0 and -inf of rows that are all -inf, if that
-    is guarded: XLA computes each guard by itself on accelerators."""
-    lowest = float(dtypes.finfo(logits.dtype).min)
-    top = reductions.max(logits, -1, initial=lowest) if guarded else reductions.max(logits, -1)
+@functools.partial(custom_jvp, nondiff_argnums=(2, 3))
+def _normalized(logits: Array, seen: Array | None, infinite: bool, empty: bool
+                ) -> tuple[Array, Array]:
+    """(softmax along the last axis of what is seen, logsumexp).
+
+    infinite: whether rows that are all -inf get 0 and -inf, too; empty: whether rows may see
+    nothing. XLA computes a guard of extrema by itself on TPUs, and reads the logits once more.
+    """
+    if seen is not None:
+        logits = where(seen, logits, float(dtypes.finfo(logits.dtype).min))
+    top = reduce_max(logits, (logits.ndim - 1,))
+    if infinite:
+        top = where(uf.equal(top, -math.inf), 0, top)
     weights = el.exp(uf.subtract(logits, _add_last_axis(top, logits)))
-    total = reductions.sum(weights, -1)     # at least exp(0), if not all are -inf
-    least = uf.maximum(total, 1) if guarded else total
+    if seen is not None:
+        weights = where(seen, weights, 0)
+    total = reductions.sum(weights, -1)     # at least exp(0), if a row sees something
+    least = uf.maximum(total, 1) if empty else total
     shares = uf.multiply(weights, _add_last_axis(uf.reciprocal(least), logits))
     return shares, uf.add(el.log(total), top)
 
 
 @_normalized.defjvp
-def _normalized_jvp(guarded: bool, primals: Sequence[Array], tangents: Sequence[Array]
-                    ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    weights, lse = _normalized(*primals, guarded)
+def _normalized_jvp(infinite: bool, empty: bool, primals: Sequence[Array],
+                    tangents: Sequence[Array]) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    weights, lse = _normalized(*primals, infinite, empty)
     along = uf.multiply(weights, tangents[0])
     mean = reductions.sum(along, -1)
-    return (weights, lse), (uf.subtract(along, uf.multiply(weights, _add_last_axis(mean, weights))),
-                            mean)
+    below = _add_last_axis(uf.negative(mean), weights)
+    return (weights, lse), (uf.add(along, uf.multiply(weights, below)), mean)
 
 
 def _add_last_axis(x: Array, like: Array) -> Array:
@@ -99,12 +109,13 @@ def _attention(query: Any, key: Any, value: Any, bias: Any, mask: Any, scale: Ar
     if bias is not None:
         logits = uf.add(logits, astype(bias, wide))
     seen = _visible(logits.shape, mask, is_causal, window, lengths)
-    if seen is not None:
-        logits = where(seen, logits, -math.inf)
     # By `is_causal` alone each query looks at the first key.
-    limits = (bias, mask, window, *lengths)
-    guarded = any(x is not None for x in limits) or not is_static((s,)) or not s
-    weights, lse = _normalized(logits, guarded)
+    limited = any(x is not None for x in (mask, window, *lengths))
+    if seen is not None and not limited:
+        logits, seen = where(seen, logits, -math.inf), None
+    infinite = bias is not None
+    empty = limited or infinite or not is_static((s,)) or not s
+    weights, lse = _normalized(logits, seen, infinite, empty)
     # In half precision as the values are; 8 bits would be too few.
     narrow = wide if dtypes.itemsize_bits(value.dtype) < 16 else value.dtype
     weights = astype(weights, narrow)

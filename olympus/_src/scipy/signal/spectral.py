@@ -83,6 +83,9 @@ def _lines(n: Any) -> np.ndarray | Array:
 
 # Segments ----------------------------------------------------------------------------------------
 
+_SHIFTS = 16    # from so many segments over each sample on, samples are gathered
+
+
 class Segments:
     """How a signal is cut: window, sizes, and the treatment of each piece."""
 
@@ -129,8 +132,17 @@ class Segments:
 
     def cut(self, x: Array) -> Array:
         """x[..., n] -> [..., segments, nperseg]."""
-        starts = self.starts(typeof(x).shape[-1])
-        return x[..., starts[:, None] + np.arange(self.nperseg)]
+        *others, size = typeof(x).shape
+        starts, step = self.starts(size), self.step
+        if not is_static((size, self.nperseg)) or self.nperseg > _SHIFTS * step:
+            return x[..., starts[:, None] + np.arange(self.nperseg)]
+        # Rows of `step` samples side by side, each a row further: no table of places is written.
+        count, whole, rest = len(starts), *divmod(self.nperseg, step)
+        short = (count + whole) * step - size
+        x = concatenate([x, zeros((*others, short), x.dtype)], -1) if short > 0 else x
+        rows = x[..., :(count + whole) * step].reshape(*others, count + whole, step)
+        parts = [rows[..., k:k + count, :] for k in range(whole)]
+        return concatenate([*parts, rows[..., whole:, :rest]], -1)
 
     def starts(self, size: int) -> Any:
         """Where each segment of a signal begins."""
