@@ -18,6 +18,7 @@ RELEASED, TIMELY = threading.Event(), list[bool]()
 SMALL, LARGE = np.linspace(-1, 1, 64, dtype=np.float32), np.ones(3_000_000, np.float32)
 TABLE = LARGE.reshape(-1, 60)
 SQUARE = np.eye(24, dtype=np.float32) * 3
+MATRICES = np.tile(SQUARE[:3, :3], (100, 1, 1))
 
 # (function, operand, NumPy's value)
 BRIEF: dict[str, tuple[Callable[..., Any], Any, Callable[..., Any]]] = {
@@ -31,7 +32,8 @@ BRIEF: dict[str, tuple[Callable[..., Any], Any, Callable[..., Any]]] = {
     "any of many": (lambda x: (x > 2).any(), TABLE[:1000], lambda x: (x > 2).any()),
     "largest of many": (lambda x: x.max(), TABLE[:3000], np.max),
     "place of the largest": (lambda x: x.argmax(), TABLE[:1500], np.argmax),
-    "inverse": (onp.linalg.inv, SQUARE, np.linalg.inv),
+    "inverses": (onp.linalg.inv, MATRICES, np.linalg.inv),
+    "determinants": (onp.linalg.det, MATRICES, np.linalg.det),
     "branches": (lambda x: lax.cond(x[0] > 0, lambda: x, lambda: -x), SMALL, lambda x: -x),
     "short loop": (lambda x: lax.fori_loop(0, 5, lambda i, x: x + i, x), SMALL, lambda x: x + 10),
     "gradient": (olympus.grad(lambda x: (x ** 3).sum()), SMALL, lambda x: 3 * x ** 2),

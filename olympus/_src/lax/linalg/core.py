@@ -56,11 +56,11 @@ class MatrixOperation(Primitive, abstract=True):
     emit: Callable[..., Sequence[IrValue]]
 
     def work(self, ins: Shapes, outs: Shapes, params: Params) -> float:
-        # The cost of LAPACK's functions for a matrix: a call, and the cube of its size.
+        # The cost of LAPACK's functions for a matrix: a call, 50 to 500 ns, and its size cubed.
         if self.pace == math.inf:
             return math.inf
         *batch, rows, columns = ins[0]
-        return prod(batch) * (1000.0 + self.pace * rows * columns * min(rows, columns))
+        return prod(batch) * (150.0 + self.pace * rows * columns * min(rows, columns))
 
     def infer(self, *avals: ShapedArray, **params: Hashable) -> list[ShapedArray] | ShapedArray:
         batch = self._check(avals)

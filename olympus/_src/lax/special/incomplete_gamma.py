@@ -344,32 +344,55 @@ def _at_edges(a: Array, x: Array, at_zero: float, beyond: float, nan_a: bool) ->
     return select(bitwise_and(legal, bitwise_not(both)), value, full_like(a, math.nan))
 
 
-def gamma_lower(tol: float, a: Array, x: Array) -> Array:
+class _Sides(NamedTuple):
+    """What both P and Q are made of, of operands inside of the domain."""
+
+    at: Where
+    a: Array
+    x: Array
+    uniform: Uniform
+    series: Array       # P, where the series is taken
+    fraction: Array     # Q, where the continued fraction is
+
+    def lower(self) -> Array:
+        at, u = self.at, self.uniform
+        return select(at.uniform, sub(u.half_below, mul(u.scale, u.rest)),
+                      select(at.fraction, sub(1.0, self.fraction), self.series))
+
+    def upper(self) -> Array:
+        at, u = self.at, self.uniform
+        below = select(at.small, _small_upper(at.small, self.a, self.x), sub(1.0, self.series))
+        return select(at.uniform, add(u.half_above, mul(u.scale, u.rest)),
+                      select(at.fraction, self.fraction, below))
+
+
+def _sides(tol: float, a: Array, x: Array, small: bool = True) -> _Sides:
+    """`small`: whether the series is needed where Q has a form of its own."""
     at = regions(a, x)
     safe_a, safe_x = (select(at.inner, v, full_like(a, 1.0)) for v in (a, x))
     exponent = minus_deviance(safe_a, safe_x) if is_short(a) else None
     d = power_density(safe_a, safe_a, safe_x, exponent)
     u = uniform(at.uniform, safe_a, safe_x, exponent)
-    total, fraction = _series_and_fraction(tol, at.series, at.fraction, safe_a, safe_x)
-    by_series, by_fraction = mul(d, total), sub(1.0, mul(mul(safe_a, d), fraction))
-    value = select(at.uniform, sub(u.half_below, mul(u.scale, u.rest)),
-                   select(at.fraction, by_fraction, by_series))
-    return select(at.inner, value, _at_edges(a, x, 0.0, 1.0, False))
+    by_series = at.series if small else bitwise_and(at.series, bitwise_not(at.small))
+    total, fraction = _series_and_fraction(tol, by_series, at.fraction, safe_a, safe_x)
+    return _Sides(at, safe_a, safe_x, u, mul(d, total), mul(mul(safe_a, d), fraction))
+
+
+def gamma_lower(tol: float, a: Array, x: Array) -> Array:
+    sides = _sides(tol, a, x)
+    return select(sides.at.inner, sides.lower(), _at_edges(a, x, 0.0, 1.0, False))
 
 
 def gamma_upper(tol: float, a: Array, x: Array) -> Array:
-    at = regions(a, x)
-    safe_a, safe_x = (select(at.inner, v, full_like(a, 1.0)) for v in (a, x))
-    exponent = minus_deviance(safe_a, safe_x) if is_short(a) else None
-    d = power_density(safe_a, safe_a, safe_x, exponent)
-    u = uniform(at.uniform, safe_a, safe_x, exponent)
-    plain = bitwise_and(at.series, bitwise_not(at.small))
-    total, fraction = _series_and_fraction(tol, plain, at.fraction, safe_a, safe_x)
-    by_series, by_fraction = sub(1.0, mul(d, total)), mul(mul(safe_a, d), fraction)
-    below = select(at.small, _small_upper(at.small, safe_a, safe_x), by_series)
-    value = select(at.uniform, add(u.half_above, mul(u.scale, u.rest)),
-                   select(at.fraction, by_fraction, below))
-    return select(at.inner, value, _at_edges(a, x, 1.0, 0.0, False))
+    sides = _sides(tol, a, x, small=False)
+    return select(sides.at.inner, sides.upper(), _at_edges(a, x, 1.0, 0.0, False))
+
+
+def gamma_side(tol: float, lower: Array, a: Array, x: Array) -> Array:
+    """P where `lower`, elsewhere Q."""
+    sides = _sides(tol, a, x)
+    return select(sides.at.inner, select(lower, sides.lower(), sides.upper()), select(
+        lower, _at_edges(a, x, 0.0, 1.0, False), _at_edges(a, x, 1.0, 0.0, False)))
 
 
 def _scaled_slope(tol: float, at: Where, a: Array, x: Array) -> tuple[Array, Array]:

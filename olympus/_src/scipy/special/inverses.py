@@ -18,7 +18,7 @@ from ...lax.arithmetic import complex as make_complex
 from ...lax.families import COMPLEX
 from ...lax.special.incomplete_beta import beta_density_p, beta_product, beta_value, betainc_slope_p
 from ...lax.special.incomplete_gamma import (
-    gamma_density_p, gamma_lower, gamma_upper, power_density, random_gamma_grad_p,
+    gamma_density_p, gamma_side, power_density, random_gamma_grad_p,
 )
 from ...lax.special.series import is_short, iterate, least_normal
 from ...numpy.arithmetic import absolute, imag, maximum, minimum, real
@@ -40,11 +40,12 @@ def rough_quantile(p: ArrayLike) -> Array:
     return (2.30753 + 0.27061 * t) / (1.0 + 0.99229 * t + 0.04481 * t * t) - t
 
 
-def _newton(value: Array, slope: Array, p: Array, sign: float, u: Array, old: Array, rate: Array
-            ) -> tuple[Array, Array]:
+def _newton(value: Array, slope: Array, p: Array, sign: ArrayLike, u: Array, old: Array,
+            rate: Array, spread: Array) -> tuple[Array, Array]:
     """(whether to go on, the next u): ln value = ln p, where ln value rises with sign u.
 
-    `rate` is about how fast it does far out, where in float32 `slope` may be 0.
+    `rate` is about how fast it does far out, where in float32 `slope` may be 0. In units of the
+    deviation, 1/√`spread`, what a step leaves is about the square of the step.
     """
     least = by_format(value, _LEAST, least_normal(value))
     safe = maximum(value, least)
@@ -54,7 +55,7 @@ def _newton(value: Array, slope: Array, p: Array, sign: float, u: Array, old: Ar
     step = gap * where(slope > least, safe / maximum(slope, least), 1.0 / (1.0 + rate)) if short \
         else gap * safe / maximum(slope, least)
     # Towards the smaller probabilities a step may be too long.
-    step = minimum(step, 2.0) if sign > 0 else maximum(step, -2.0)
+    step = sign * minimum(sign * step, 2.0)
     # Where `value` underflows, go on by less than the step that may have led there, so that the
     # iteration does not repeat itself.
     lost = value < least
@@ -62,7 +63,7 @@ def _newton(value: Array, slope: Array, p: Array, sign: float, u: Array, old: Ar
     back = where(sign * (old - u) > 0.0, 0.5 * (u + old), u + 0.25 * sign) if short \
         else u + 0.25 * sign
     moved = where(lost, back, u - step)
-    moves = absolute(step) > by_format(u, 1e-15, 1e-7) * (1.0 + absolute(u))
+    moves = step * step * sqrt(1.0 + spread) > by_format(u, 1e-17, 1e-9) * (1.0 + absolute(u))
     return lost | moves & (moved != old), moved
 
 
@@ -82,21 +83,19 @@ def gamma_inverse(tol: float, a: Array, p: Array, q: Array) -> Array:
     u = where((a >= 1.0) & (cube > 0.2), normal, where(lower, bound, far))
     u = where(lower, maximum(u, bound), u)
 
-    def solve(side: Array, function: Any, sign: float, start: Array) -> Any:
-        def step(i: Array, state: Sequence[Array], constants: Sequence[Array]
-                 ) -> tuple[Array, tuple[Array, Array]]:
-            (u, old), (a, target) = state, constants
-            x = exp(u)
-            again, moved = _newton(function(tol, a, x), a * power_density(a, a, x), target, sign, u,
-                                   old, absolute(x - a))
-            return again, (moved, u)
-        before = start + by_format(start, 1.0, -sign)
-        return iterate(step, legal & side, (start, before), (a, target), _STEPS)[0]
+    def step(i: Array, state: Sequence[Array], constants: Sequence[Array]
+             ) -> tuple[Array, tuple[Array, Array]]:
+        (u, old), (a, target, lower) = state, constants
+        x = exp(u)
+        again, moved = _newton(gamma_side(tol, lower, a, x), a * power_density(a, a, x), target,
+                               where(lower, 1.0, -1.0), u, old, absolute(x - a), a)
+        return again, (moved, u)
 
-    low = solve(lower, gamma_lower, 1.0, maximum(u, by_format(a, -745.0, -86.0)))
-    high = solve(~lower, gamma_upper, -1.0, minimum(u, by_format(a, 700.0, 88.0)))
+    u = where(lower, maximum(u, by_format(a, -745.0, -86.0)), minimum(u, by_format(a, 700.0, 88.0)))
+    before = u + (where(lower, -1.0, 1.0) if is_short(u) else 1.0)
+    found = iterate(step, legal, (u, before), (a, target, lower), _STEPS)[0]
     # Where x is too small for the function, it is the power.
-    x = exp(where(lower, where(bound < by_format(a, -650.0, -80.0), bound, low), high))
+    x = exp(where(lower & (bound < by_format(a, -650.0, -80.0)), bound, found))
     # The deviation is √a. For large a Newton's steps are all rounding: a rough quantile is enough.
     rough = a * cube * cube * cube if is_short(a) else a + z * sqrt(a)
     return where(legal, where(a > by_format(a, 1e22, 1e6), rough, x), edge)
@@ -129,7 +128,8 @@ def beta_logit(tol: float, a: Any, b: Any, p: Any, q: Any) -> Array:
         fit = (x > 0.0) & (y > 0.0)
         x, y = where(fit, x, 0.5), where(fit, y, 0.5)
         value, slope = beta_value(tol, k, l, x, y), beta_product(k, l, x, y)
-        again, moved = _newton(value, slope, target, 1.0, u, old, absolute(k * y - l * x))
+        again, moved = _newton(value, slope, target, 1.0, u, old, absolute(k * y - l * x),
+                               minimum(k, l))
         return again & fit, (where(fit, moved, u), u)
 
     u = maximum(u, by_format(u, -690.0, -86.0))
@@ -262,7 +262,9 @@ def _lambertw(tol: float, z: Array, k: int) -> Array:
         one = w + 1.0
         safe = where(one == 0.0, 1e-30, one)
         d = rest / (safe - 0.5 * (w + 2.0) * rest / safe)
-        return absolute(d) > by_format(w, 2e-16, 1e-7) * absolute(w), (w - d,)
+        # What a step leaves is about its cube.
+        return absolute(d) > by_format(w, 1e-6, 1e-3) * minimum(
+            absolute(w), absolute(one)), (w - d,)
 
     w, = iterate(step, fine, (start,), (z,), 40)
     return where(fine, w, 0.0)
