@@ -23,7 +23,7 @@ from ...core.primitive import Builder
 from ...core.trace import typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
-from ..arithmetic import abs, div, is_finite, mul, neg, rem_p, round_to_zero, sub
+from ..arithmetic import abs, div, floor, is_finite, mul, neg, rem_p, sub
 from ..bits import (
     bitwise_and, bitwise_not, bitwise_or, bitwise_xor, shift_left, shift_right_logical,
 )
@@ -37,7 +37,7 @@ from ..transcendental import (
     acos_p, acosh_p, asin_p, asinh_p, atan2_p, atan_p, atanh_p, cbrt_p, cos_p, exp2_p, log1p_p,
     log2_p, log10_p, pow_p, sin_p, sinh_p, sqrt, tan_p,
 )
-from . import float64
+from . import float64, integers
 from .blocks import MOST, by_blocks
 from .elementary import (
     BIAS, FLOAT32, FLOAT64, INT32, MANTISSA, bits64, like, nearest, of_bits64, polynomial,
@@ -413,7 +413,7 @@ LARGEST_QUOTIENT = 2.0 ** 28
 
 def _rem(x: Array, y: Array) -> Array:
     v, w = _wide(abs(x)), _wide(abs(y))
-    r = sub(v, mul(round_to_zero(div(v, w)), w))
+    r = sub(v, mul(floor(div(v, w)), w))     # towards 0, in one loop
     # The quotient may have been rounded up, to an integer.
     r = select(lt(r, 0.0), add(r, w), r)
     r = select(bitwise_and(is_finite(v), eq(w, math.inf)), v, r)
@@ -556,5 +556,7 @@ KERNELS = {
     log1p_p: (_odd(2.4, double=LEAST_DOUBLES), _double(2.0, float64.log1p, LEAST_QUICK)),
     log2_p: (_ODD_16_64, _double(4.0, functools.partial(float64.log_to, base=2), LEAST_QUICK)),
     log10_p: (_ODD_16_64, _double(4.2, functools.partial(float64.log_to, base=10), LEAST_QUICK)),
-    rem_p: (Kernel("quotient in float64", _SLOW, functools.partial(_is_narrow, LEAST_POWERS),
-                   functools.partial(_where_none, _rem, _has_large_quotient, None), 12.9),)}
+    rem_p: (
+            Kernel("quotient in float64", _SLOW, functools.partial(_is_narrow, LEAST_POWERS),
+                   functools.partial(_where_none, _rem, _has_large_quotient, None), 12.9),
+            integers.REMAINDER)}
