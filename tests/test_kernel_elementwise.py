@@ -157,11 +157,11 @@ def test_large_angles_of_float64_are_the_c_librarys(rng: np.random.Generator) ->
                 assert np.isnan(found[-2:]).all()
 
 
-def test_half_powers_of_float64_round_once(rng: np.random.Generator) -> None:
+def test_powers_of_float64_by_products_round_once(rng: np.random.Generator) -> None:
     x = np.concatenate([EDGES_64, np.exp(rng.uniform(-700, 700, 9000))])
     with enable_x64(True):
-        for exponent in (1.5, -0.5, -2.5, 7.5):
-            assert taken(lambda x: x ** exponent, x) == ["root and products with a rest"]
+        for exponent in (1.5, -0.5, -2.5, 7.5, -2.0, -3.0, 7.0):
+            assert taken(lambda x: x ** exponent, x) == ["products with a rest"]
             found = np.asarray(jit(lambda x: x ** exponent)(x))
             wanted = wide_fun("power", x, np.longdouble(exponent))
             normal = (abs(wanted) > 2.3e-308) & (abs(wanted) < 1.7e308)
@@ -192,18 +192,20 @@ def test_formulas_of_float64_are_mapped_differentiated_and_scanned(rng: np.rando
             np.testing.assert_allclose(a, b, rtol=1e-13, atol=1e-14)
 
 
-def test_powers_of_half_integers_are_roots_and_products(rng: np.random.Generator) -> None:
+def test_powers_of_small_halves_are_roots_and_products(rng: np.random.Generator) -> None:
     x = np.concatenate([EDGES, rng.random(2000).astype(np.float32) * 9])
-    for exponent in (1.5, -0.5, -2.5, 6.5):
-        assert taken(lambda x: x ** exponent, x) == ["root and products in float64"]
+    for exponent in (1.5, -0.5, -2.5, 6.5, -2.0, -3.0, 5.0):
+        assert taken(lambda x: x ** exponent, x) == ["products in float64"]
         found = np.asarray(jit(lambda x: x ** exponent)(x))
         with np.errstate(over="ignore", under="ignore"):
             wanted = wide_fun("power", x, exponent).astype(np.float32)
         tiny = (abs(wanted) < 1.2e-38) & (found == 0)
         close = np.isclose(found, wanted, rtol=1.2e-7, atol=0, equal_nan=True)
         assert (close | tiny)[abs(x) >= 1e-38].all()
-    for exponent in (2.0, 0.5, 8.5):
+        assert (np.signbit(found) == np.signbit(wanted))[found == 0].all()
+    for exponent in (2.0, 0.5):
         assert taken(lambda x: x ** exponent, x) == []
+    assert taken(lambda x: x ** 8.5, np.ones(65536, "f4")) == ["polynomial in float64"]
 
 
 def test_elementwise_formulas_are_mapped_and_differentiated(rng: np.random.Generator) -> None:
