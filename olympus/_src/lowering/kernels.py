@@ -19,7 +19,7 @@ from ..core.kernels import Kernel, Taken
 from ..core.primitive import Builder, Primitive
 from ..types.avals import ShapedArray
 from ..types.mesh import AbstractMesh, AxisType, use_abstract_mesh
-from ..types.shape import prod
+from ..types.shape import floor_div, prod
 from ..types.sharding import NamedSharding, PartitionSpec, axes_of
 
 # The kernels that apply to the types and params of an equation.
@@ -70,7 +70,7 @@ def with_kernels_on_parts(prim: Primitive) -> Callable[..., IrValue | Sequence[I
         atoms, wholes, outs = b.eqn.invars, b.avals_in, b.avals_out
         cut = [i for i, atom in enumerate(atoms) if type(atom) is not Literal]
         found = None if b.block.sizes is not None or max(
-            wholes[0].size, wholes[-1].size) < least else _cut(
+            wholes[0].size, wholes[-1].size) < least else _cut_by_types(
             [wholes[i] for i in cut], outs, params)
         if found is None:
             return plain(b, *xs, **params)
@@ -80,8 +80,8 @@ def with_kernels_on_parts(prim: Primitive) -> Callable[..., IrValue | Sequence[I
 
         def on_part(*given: IrValue) -> list[IrValue]:
             rest = iter(given)      # literals are emitted where they are read
-            out = on_one(b, *[b.scalar(atom.raw, atom.aval.dtype) if type(atom) is Literal else
-                              next(rest) for atom in atoms], **params)
+            out: Any = on_one(b, *[b.scalar(atom.raw, atom.aval.dtype) if type(atom) is Literal
+                                   else next(rest) for atom in atoms], **params)
             return [*out] if prim.multiple_results else [out]
 
         b.avals_in, b.avals_out = parts, [_part(a, mesh, a.sharding.spec) for a in outs]
@@ -100,11 +100,11 @@ def with_kernels_on_parts(prim: Primitive) -> Callable[..., IrValue | Sequence[I
     return lower
 
 
-def _cut(avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: Params
+def _cut_by_types(avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: Params
          ) -> tuple[AbstractMesh, PartitionSpec] | None:
     """The mesh and the spec by which types cut all operands, if axes in `params` stay whole."""
     axes: Any = params.get("axes", ())
-    mesh = next((a.sharding.mesh for a in avals if a.explicit), None)
+    mesh = next((a.sharding.mesh.abstract_mesh for a in avals if a.explicit), None)
     if mesh is None or not mesh.are_all_axes_explicit or any(
             isinstance(x, NamedSharding) for x in params.values()):
         return None
@@ -122,5 +122,5 @@ def _cut(avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: Para
 def _part(aval: ShapedArray, mesh: AbstractMesh, spec: PartitionSpec) -> ShapedArray:
     """The type of a device's part."""
     return aval.update(sharding=None, shape=tuple([
-        n // prod([mesh.shape[name] for name in axes_of(entry)])
+        floor_div(n, prod([mesh.shape[name] for name in axes_of(entry)]))
         for n, entry in zip(aval.shape, spec, strict=True)]))

@@ -325,8 +325,9 @@ def power(x1: ArrayLike, x2: ArrayLike, /, *rest: object, **options: object) -> 
     try:
         if rest or options:
             return with_options(power, (x1, x2, *rest), options)
-        known = type(x2) is int or type(x2) is float and x2 in _HALVES
-        return _known_exponent(x1, exponent=x2) if known else _any_exponent(x1, x2)
+        if type(x2) is int or type(x2) is float and x2 in _HALVES:
+            return _known_exponent(x1, exponent=x2)
+        return _any_exponent(x1, x2)
     except FAILURES as error:
         begin_with(power, error)
         raise

@@ -49,7 +49,7 @@ def _by_floats(formula: Callable[[Array, Array], Array], b: Builder, x: IrValue,
         return b.by_rule(formula, b.expand([x, y]), [out, out])[0]
 
 
-def _sizes(x: Array, y: Array) -> tuple[Array, Array, Array]:
+def _whole_quotient(x: Array, y: Array) -> tuple[Array, Array, Array]:
     """|x|, |y| and the whole part of their quotient, as floats."""
     dtype = FLOAT32 if typeof(x).dtype.itemsize <= 2 else FLOAT64
     v, w = [abs(in_dtype(z, dtype)) for z in (x, y)]
@@ -69,12 +69,12 @@ def _integer(whole: Array, negative: Array, x: Array) -> Array:
 
 def _quotient(x: Array, y: Array) -> Array:
     """Of integers by zero -1: all bits are set."""
-    found = _integer(_sizes(x, y)[2], lt(bitwise_xor(x, y), 0), x)
+    found = _integer(_whole_quotient(x, y)[2], lt(bitwise_xor(x, y), 0), x)
     return select(eq(y, 0), bitwise_not(zeros_of(typeof(x))), found)
 
 
 def _remainder(x: Array, y: Array) -> Array:
-    v, w, q = _sizes(x, y)
+    v, w, q = _whole_quotient(x, y)
     return select(eq(y, 0), x, _integer(sub(v, mul(q, w)), lt(x, 0), x))
 
 
