@@ -280,6 +280,27 @@ def case_kernels_are_for_the_parts_of_shard_map():
             np.testing.assert_allclose(found, plain, rtol=1e-3, atol=1e-3)
 
 
+def case_kernels_are_for_the_parts_of_explicit_types():
+    x = np.random.default_rng(0).standard_normal((4, 18_000)).astype(np.float32)
+    both = mesh(AxisType.Explicit, d=2, e=2)
+    cut, other = put(x, both, ("d", "e"), None), put(x, both, None, None)
+    along = put(x, both, None, "e")
+    for fun, args, count in (
+            (lambda x: onp.argsort(x, 1), (cut,), 1), (lambda x: onp.median(x, 1), (cut,), 1),
+            (onp.arctan2, (cut, other), 1), (lambda x: abs(onp.cumsum(x, 0)) ** 2.5, (along,), 1),
+            (lambda x: onp.argmax(x, 1), (cut,), 1),
+            (lambda x: (x > 0).any(1), (along,), 0), (lambda x: x.sum(1), (along,), 0),
+            (olympus.vmap(onp.sort), (cut,), 1), (lambda x, y: x / y, (cut, other), 0),
+            (olympus.grad(lambda x: (onp.sort(x, 1) * onp.tan(x)).sum()), (cut,), 2),
+            (lambda x: olympus.lax.scan(lambda c, _: (onp.arctan(c), None), x, None, 2)[0], (cut,),
+             1)):
+        runs = [olympus.jit(fun, kernels=mode) for mode in ("auto", "off")]
+        assert len(olympus.debug.kernels(runs[0], *args).lines) == count, args
+        found, plain = [run(*args) for run in runs]
+        assert found.aval is plain.aval and found.sharding == plain.sharding
+        np.testing.assert_allclose(found, plain, rtol=1e-4, atol=1e-4)
+
+
 CASES = names(globals())
 if __name__ == "__main__":
     report(globals())

@@ -357,3 +357,16 @@ def test_searchsorted_at_sizes_around_powers_of_two(side):
         v = np.array([-1, 0, 3, 4.5, 8, 9, np.inf, np.nan], "f4")
         np.testing.assert_array_equal(
             onp.searchsorted(a, v, side=side), np.searchsorted(a, v, side=side), err_msg=str(n))
+
+
+def test_a_search_with_two_readers_is_one_loop():
+    """XLA:CPU made an array of each step: interp took three times as long."""
+    def search(a, v):
+        i = onp.searchsorted(a, v)
+        return i, i * 2
+
+    lines = olympus.jit(search).lower(onp.arange(9.0), onp.ones(5)).as_text().splitlines()
+    (held,) = [line for line in lines if "call @held" in line]
+    assert 'inlineable = "false"' in held
+    np.testing.assert_array_equal(olympus.vmap(search, (None, 0))(
+        onp.arange(9.0), onp.array([[2.5], [8.5]]))[1], [[6], [18]])

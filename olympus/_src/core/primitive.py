@@ -246,6 +246,9 @@ class Primitive(TagRules):
     #: operand for which a kernel may apply
     kernels: Any = None
     kernels_from = 0
+    #: whether, if types cut none of the axes in `params["axes"]`, it gives the parts of results on
+    #: the parts of operands
+    by_parts = False
     instances: ClassVar[WeakSet[Primitive]] = WeakSet()     # all primitives
     lowerings: ClassVar[int] = 0    # counts the replaced lowering rules
     infer: Any

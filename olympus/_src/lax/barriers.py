@@ -44,6 +44,16 @@ class Copy(Same):
         return [ct]
 
 
+class Held(Copy):
+    """The same values, which one CPU computes once for all readers, by a hold."""
+
+    fusion = ""
+
+    def lower(self, b: Builder, x: IrValue) -> IrValue:
+        may_hold = b.module.for_one_cpu and b.module.holds.hold != "off"
+        return b.hold(x, b.avals_out[0]) if may_hold and b.block.sizes is None else x
+
+
 class Clone(Same):
     """The same keys, which are others to `core.reuse`."""
 
@@ -94,6 +104,7 @@ class OptimizationBarrier(Primitive):
 
 
 copy_p = Copy("copy")
+held_p = Held("held")
 random_clone_p = Clone("random_clone")
 stop_gradient_p = StopGradient("stop_gradient")
 optimization_barrier_p = OptimizationBarrier("optimization_barrier")

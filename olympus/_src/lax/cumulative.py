@@ -83,6 +83,7 @@ class Cumulative(Primitive):
 
     kernels, kernels_from = lazy_module("olympus._src.lax.kernels.cumulative"), 512
     spread = staticmethod(tags.along("axis"))
+    by_parts = True
     transpose = None
     pace = 2.5
     rounds = True   # whether a prefix of floats depends on the order in which it is combined

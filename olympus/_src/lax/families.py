@@ -131,7 +131,7 @@ class Elementwise(Primitive):
     """Same-shape operands; one StableHLO op; the tangent is the sum of the partials."""
 
     spread = staticmethod(tags.elementwise)
-    elementwise = scalars = single = hands_on_nan = True
+    elementwise = scalars = single = hands_on_nan = by_parts = True
     fusion = "fused"
     pace = 0.3
 

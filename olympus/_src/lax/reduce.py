@@ -108,6 +108,7 @@ class Reduction(Primitive, abstract=True):
     """Combine the elements along axes, in any order, starting from an identity."""
 
     spread = staticmethod(tags.reduce)
+    by_parts = True
     transpose = None
     along = "axes"
     pace = 0.4
@@ -325,6 +326,7 @@ class ArgExtremum(Primitive):
 
     kernels, kernels_from = lazy_module("olympus._src.lax.kernels.searches"), 8192
     spread = staticmethod(tags.reduce)
+    by_parts = True
     transpose = None
 
     def remedy(self, avals: Sequence[ShapedArray], params: Params) -> str:

@@ -274,7 +274,7 @@ class ReduceSum(Structural):
 
     kernels, kernels_from = lazy_module("olympus._src.lax.kernels.reductions"), 2048
     spread = staticmethod(tags.reduce)
-    makes_nan = adds_up = True
+    makes_nan = adds_up = by_parts = True
     fusion = "reduces"
     along = "axes"
 

@@ -52,6 +52,7 @@ class Sort(Primitive):
     spread = staticmethod(tags.along("dimension"))
     memory = staticmethod(tags.in_memory_inferred)
     multiple_results = True
+    by_parts = True
     transpose = None
     makes_nan = False
 
@@ -301,6 +302,7 @@ class TopK(Primitive):
     kernels, kernels_from = lazy_module("olympus._src.lax.kernels.partition"), 32768
     spread = staticmethod(tags.along("axis"))
     multiple_results = True
+    by_parts = True
     transpose = None
     makes_nan = False
     work = Sort.work
@@ -380,6 +382,7 @@ class Ranked(Primitive):
     kernels, kernels_from = lazy_module("olympus._src.lax.kernels.ranks"), 8192
     multiple_results = True
     flat_in = (1,)
+    by_parts = True
     transpose = None
     work = Sort.work
     makes_nan = False
@@ -433,6 +436,7 @@ class Partition(Primitive):
 
     kernels, kernels_from = lazy_module("olympus._src.lax.kernels.partition"), 16384
     multiple_results = True
+    by_parts = True
     transpose = None
     work = Sort.work
     makes_nan = False
@@ -475,6 +479,7 @@ class Placed(Primitive):
 
     kernels, kernels_from = lazy_module("olympus._src.lax.kernels.places"), 32768
     flat_in = (1,)
+    by_parts = True
     jvp = transpose = None
     work = Sort.work
     makes_nan = False

@@ -411,6 +411,12 @@ class ModuleContext:
         return self.kernels != "off" and self.for_one_cpu
 
     @property
+    def takes_kernels_on_parts(self) -> bool:
+        """Whether kernels may replace rules on the parts that explicit types give each CPU."""
+        return (self.kernels != "off" and self.platform == "cpu" and not self.exported
+                and not self.for_one_cpu and self.places.manual is None)
+
+    @property
     def for_one_cpu(self) -> bool:
         """Whether emitted operations are one CPU's, also on its parts of arrays over several, in a
         program that is compiled here.
@@ -421,7 +427,8 @@ class ModuleContext:
     @property
     def rules_of(self) -> str | None:
         """The platform, and whether kernels may replace its rules: part of the key of recipes."""
-        return "cpu, kernels" if self.takes_kernels else self.platform
+        return ("cpu, kernels" if self.takes_kernels else
+                "cpu, kernels on parts" if self.takes_kernels_on_parts else self.platform)
 
     @property
     def calls_rules(self) -> bool:

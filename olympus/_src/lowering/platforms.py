@@ -21,9 +21,12 @@ def rule_of(module: ModuleContext, prim: Any) -> Callable[..., Any]:
         return _still_open
     # Rules that one lowering is given come before those that all have.
     found = module.rules.get(prim, prim.platform_rules.get(module.platform))
-    if found is None and prim.kernels is not None and module.takes_kernels and (
+    if found is None and prim.kernels is not None and (
             "lower" not in vars(prim)):     # somebody's rule in the place of ours
-        return _kernels.with_kernels(prim)
+        if module.takes_kernels:
+            return _kernels.with_kernels(prim)
+        if prim.by_parts and module.takes_kernels_on_parts:
+            return _kernels.with_kernels_on_parts(prim)
     return found or prim.lower
 
 

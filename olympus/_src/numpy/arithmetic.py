@@ -291,8 +291,12 @@ def _power_of_operands(x1: ArrayLike, x2: Any) -> Array:
 
 
 @fused(static=("exponent",), inline=True)
-def _integer_exponent(x: ArrayLike, *, exponent: int) -> Array:
+def _known_exponent(x: ArrayLike, *, exponent: float) -> Array:
     return _power_of_operands(x, exponent)
+
+
+# Eagerly, powers by such halves are of programs that know them: products and roots.
+_HALVES = frozenset(np.arange(-7.5, 8, 0.5).tolist())
 
 
 _any_exponent = eager_binary(_power_of_operands)
@@ -321,7 +325,9 @@ def power(x1: ArrayLike, x2: ArrayLike, /, *rest: object, **options: object) -> 
     try:
         if rest or options:
             return with_options(power, (x1, x2, *rest), options)
-        return _integer_exponent(x1, exponent=x2) if type(x2) is int else _any_exponent(x1, x2)
+        if type(x2) is int or type(x2) is float and x2 in _HALVES:
+            return _known_exponent(x1, exponent=x2)
+        return _any_exponent(x1, x2)
     except FAILURES as error:
         begin_with(power, error)
         raise

@@ -23,7 +23,7 @@ from ...core.primitive import Builder
 from ...core.trace import typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
-from ..arithmetic import abs, div, is_finite, mul, neg, rem_p, round_to_zero, sub
+from ..arithmetic import abs, div, floor, is_finite, mul, neg, rem_p, sub
 from ..bits import (
     bitwise_and, bitwise_not, bitwise_or, bitwise_xor, shift_left, shift_right_logical,
 )
@@ -37,7 +37,7 @@ from ..transcendental import (
     acos_p, acosh_p, asin_p, asinh_p, atan2_p, atan_p, atanh_p, cbrt_p, cos_p, exp2_p, log1p_p,
     log2_p, log10_p, pow_p, sin_p, sinh_p, sqrt, tan_p,
 )
-from . import float64
+from . import float64, integers
 from .blocks import MOST, by_blocks
 from .elementary import (
     BIAS, FLOAT32, FLOAT64, INT32, MANTISSA, bits64, like, nearest, of_bits64, polynomial,
@@ -352,7 +352,10 @@ def _are_alike(fits: Callable[..., bool], least: int, b: Builder, *xs: IrValue) 
 def _is_power(b: Builder, *xs: IrValue) -> bool:
     """Whether the exponent is not one of those for which XLA multiplies or takes a root."""
     exponent = b.eqn.invars[1]
-    return not (type(exponent) is Literal and float(exponent.raw) % 0.5 == 0)
+    return not (type(exponent) is Literal and float(exponent.raw) in _KNOWN_TO_XLA)
+
+
+_KNOWN_TO_XLA = {-1.0, 0.0, 0.5, 1.0, 2.0, 3.0}
 
 
 def _pow(x: Array, y: Array) -> Array:
@@ -371,19 +374,19 @@ def _pow(x: Array, y: Array) -> Array:
 
 
 # With more products the error of all is no longer far below float32's.
-_MOST_HALVES = 8
+_MOST_PRODUCTS = 8
 
 
-def _is_half(b: Builder, *xs: IrValue) -> bool:
-    """Whether the exponent is -½ or another half of an odd number, but not ½, which XLA knows."""
+def _is_product(b: Builder, *xs: IrValue) -> bool:
+    """Whether the exponent is such a small half of an integer."""
     base, exponent = b.eqn.invars
     if type(exponent) is not Literal or type(base) is Literal:
         return False
     value = float(exponent.raw)
-    return builtins.abs(value) < _MOST_HALVES and value % 1 == 0.5 and value != 0.5
+    return builtins.abs(value) < _MOST_PRODUCTS and value % 0.5 == 0 and _is_power(b)
 
 
-def _half_power(formula: Callable[..., Array], b: Builder, *xs: IrValue) -> IrValue:
+def _by_products(formula: Callable[..., Array], b: Builder, *xs: IrValue) -> IrValue:
     exponent = b.eqn.invars[1]
     assert type(exponent) is Literal
     given, wide = _widened(b, xs)
@@ -397,14 +400,17 @@ def _half_power(formula: Callable[..., Array], b: Builder, *xs: IrValue) -> IrVa
 
 
 def _power(x: Array, *, exponent: float) -> Array:
-    """Zeros and -inf have no sign (C23, F.10.4.5)."""
-    w = _size(x)
-    ordinary = bitwise_and(is_finite(w), gt(w, 0.0))
-    w = select(bitwise_and(lt(_bits(x), 0), ordinary), like(math.nan, w), w)
-    found = sqrt(w)
-    for _ in range(int(builtins.abs(exponent))):
+    """If the exponent is no whole number, zeros and -inf have no sign (C23, F.10.4.5)."""
+    w, count = _size(x), int(builtins.abs(exponent))
+    found = w
+    if exponent % 1:
+        ordinary = bitwise_and(is_finite(w), gt(w, 0.0))
+        w = select(bitwise_and(lt(_bits(x), 0), ordinary), like(math.nan, w), w)
+        found, count = sqrt(w), count + 1
+    for _ in range(count - 1):
         found = mul(found, w)
-    return _rounded(div(1.0, found) if exponent < 0 else found)
+    found = _rounded(div(1.0, found) if exponent < 0 else found)
+    return _signed(found, _bits(x)) if exponent % 2 == 1 else found
 
 
 # So large quotients, and products of them and float32 numbers, are exact in float64.
@@ -413,7 +419,7 @@ LARGEST_QUOTIENT = 2.0 ** 28
 
 def _rem(x: Array, y: Array) -> Array:
     v, w = _wide(abs(x)), _wide(abs(y))
-    r = sub(v, mul(round_to_zero(div(v, w)), w))
+    r = sub(v, mul(floor(div(v, w)), w))     # towards 0, in one loop
     # The quotient may have been rounded up, to an integer.
     r = select(lt(r, 0.0), add(r, w), r)
     r = select(bitwise_and(is_finite(v), eq(w, math.inf)), v, r)
@@ -541,14 +547,14 @@ KERNELS = {
     atan2_p: (_ODD_16, _narrow(_POLYNOMIAL, 23.9, _atan2), _double(15.0, float64.atan2)),
     cbrt_p: (_ODD_16_64, _narrow("Halley's method in float64", 12.7, _cbrt),
              _double(12.3, float64.cbrt)),
-    pow_p: (Kernel("root and products in float64", _SLOW,
+    pow_p: (Kernel("products in float64", _SLOW,
                    functools.partial(_are_alike, _is_narrow, LEAST),
-                   functools.partial(_half_power, _power), 3.8, suits=_is_half),
+                   functools.partial(_by_products, _power), 3.8, suits=_is_product),
             Kernel(_POLYNOMIAL, _SLOW, functools.partial(_are_alike, _is_narrow, LEAST_POWERS),
                    functools.partial(_by_formula, _pow), 1.9, suits=_is_power),
-            Kernel("root and products with a rest", _SLOW,
+            Kernel("products with a rest", _SLOW,
                    functools.partial(_are_alike, _is_double, LEAST_DOUBLE),
-                   functools.partial(_half_power, float64.half_power), 7.6, suits=_is_half)),
+                   functools.partial(_by_products, float64.product_power), 7.6, suits=_is_product)),
     exp2_p: (_ODD_16, _narrow(_POLYNOMIAL, 1.2, _exp2, LEAST_QUICK),
              _double(1.8, float64.exp2, LEAST_QUICK)),
     sinh_p: (_ODD_16, _narrow(_POLYNOMIAL, 0.8, _sinh, LEAST_QUICK),
@@ -556,5 +562,7 @@ KERNELS = {
     log1p_p: (_odd(2.4, double=LEAST_DOUBLES), _double(2.0, float64.log1p, LEAST_QUICK)),
     log2_p: (_ODD_16_64, _double(4.0, functools.partial(float64.log_to, base=2), LEAST_QUICK)),
     log10_p: (_ODD_16_64, _double(4.2, functools.partial(float64.log_to, base=10), LEAST_QUICK)),
-    rem_p: (Kernel("quotient in float64", _SLOW, functools.partial(_is_narrow, LEAST_POWERS),
-                   functools.partial(_where_none, _rem, _has_large_quotient, None), 12.9),)}
+    rem_p: (
+            Kernel("quotient in float64", _SLOW, functools.partial(_is_narrow, LEAST_POWERS),
+                   functools.partial(_where_none, _rem, _has_large_quotient, None), 12.9),
+            integers.REMAINDER)}

@@ -258,8 +258,8 @@ def cbrt(x: Array) -> Array:
     return select(bitwise_and(is_finite(w), gt(w, 0.0)), signed(t, bits64(x)), x)
 
 
-def half_power(x: Array, *, exponent: float) -> Array:
-    """x to a power that is ½ more than a whole number; zeros and -inf have no sign (C23, F.10.4.5).
+def product_power(x: Array, *, exponent: float) -> Array:
+    """x to the half of an integer; if that is odd, zeros and -inf have no sign (C23, F.10.4.5).
 
     The exponent of x is made even and set aside, so that nothing is too large or too small.
     """
@@ -267,8 +267,8 @@ def half_power(x: Array, *, exponent: float) -> Array:
     e = shift_right_logical(bits64(w), MANTISSA)
     even = bitwise_and(sub(e, BIAS), -2)
     m = of_bits64(sub(bits64(w), shift_left(even, MANTISSA)))     # in [1, 4)
-    first, more = root(m)
-    for _ in range(int(math.fabs(exponent))):
+    first, more = root(m) if exponent % 1 else (m, like(0.0, m))
+    for _ in range(int(math.fabs(exponent)) - (exponent % 1 == 0)):
         high, low = multiplied(first, m)
         first, more = joined(high, add(low, mul(more, m)))
     if exponent < 0:
@@ -283,6 +283,9 @@ def half_power(x: Array, *, exponent: float) -> Array:
     if exponent < 0:
         zero, infinite = infinite, zero
     found = select(lt(w, _TINY), zero, select(eq(w, math.inf), infinite, found))
+    if exponent % 1 == 0:
+        found = signed(found, bits64(x)) if exponent % 2 else found
+        return select(ne(x, x), x, found)
     negative = bitwise_and(lt(bits64(x), 0), bitwise_and(is_finite(w), ge(w, _TINY)))
     return select(bitwise_or(negative, ne(x, x)), like(math.nan, w), found)
 
