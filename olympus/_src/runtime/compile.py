@@ -896,4 +896,4 @@ def _of_process() -> CompilerOptions:
 
 def _settings(options: CompilerOptions | None, **more: bool) -> tuple[tuple[str, str], ...]:
     options = {**_of_process(), **(options or {}), **more}
-    return tuple(sorted((k, repr(v)) for k, v in options.items()))
+    return tuple(sorted([(k, repr(v)) for k, v in options.items()], key=str))   # k may be no text
