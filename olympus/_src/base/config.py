@@ -809,7 +809,7 @@ class Configuration:
 config = Configuration()
 
 
-def _tell_slips() -> None:
+def _warn_of_misspelt_variables() -> None:
     """Warn of variables of the environment that differ from an option's in a letter or two."""
     for variable in os.environ:
         if not variable.startswith("OLYMPUS_") or variable.lower() in _options:
@@ -821,4 +821,4 @@ def _tell_slips() -> None:
                               stacklevel=2)
 
 
-_tell_slips()
+_warn_of_misspelt_variables()
