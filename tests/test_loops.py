@@ -14,6 +14,8 @@ from olympus import grad, jit, jvp, lax, linearize, value_and_grad, vmap
 from olympus._src.control_flow import progress
 from olympus._src.interpreters.dce import dce_closed
 from olympus.experimental import io_callback
+from olympus.extend.core import Primitive
+from olympus.interpreters import ad, mlir
 
 
 def looped(x, n, checkpoints):
@@ -684,3 +686,25 @@ def test_loops_that_need_a_library_compile_as_before():
         low = np.sort(found * v)
         found = low + np.fft.fft(low).real
     np.testing.assert_allclose(carry, found, rtol=1e-5)
+
+
+@pytest.mark.parametrize("loop", ["fori_loop", "scan", "while_loop"])
+def test_values_that_a_body_hands_on_to_the_next_run_take_no_round_of_their_own(loop):
+    rounds, last = [], Primitive("last")
+    last.def_abstract_eval(lambda x: x)
+    ad.primitive_jvps[last] = lambda xs, ts: rounds.append(1) or (last.bind(*xs), *ts)
+    mlir.register_lowering(last, lambda ctx, x: [x])
+
+    def step(c):
+        return (last.bind(c[0]), *c[:-1])
+
+    def line(x):
+        c = (x, *[1.0] * 20)
+        if loop == "fori_loop":
+            return lax.fori_loop(0, 3, lambda i, c: step(c), c)
+        if loop == "scan":
+            return lax.scan(lambda c, _: (step(c), None), c, None, length=3)[0]
+        return lax.while_loop(lambda nc: nc[0] < 3, lambda nc: (nc[0] + 1, step(nc[1])), (0, c))[1]
+
+    slopes = jit(lambda x: jvp(line, (x,), (5.0,))[1])(2.0)
+    assert [float(t) for t in slopes] == [5.0] * 4 + [0.0] * 17 and len(rounds) == 1

@@ -23,7 +23,7 @@ from ..base.typing import Array, ArrayLike, IrValue, MappedAxis, Params, Referen
 from ..base.util import cut, lazy_module, merged
 from ..core.effects import Effect, input_effects
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, OlympusprEqn, effects_of_body
+from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, effects_of_body
 from ..core.primitive import Axis, Builder, Higher, Primitive, Tangent, Zero, spread_tangents
 from ..core.reuse import Cells, Use
 from ..core.trace import typeof
@@ -250,8 +250,22 @@ class AgreeingRuns(HasBodies, abstract=True):
             each = tuple(map(any, zip(*map(flags, made), strict=True)))
             return (made, each[n:]), each[:n]
 
-        (made_bodies, rest), have = fixpoint((*start, *(False,) * (n - nk)), step)
+        (made_bodies, rest), have = fixpoint(
+            (*start, *(False,) * (n - nk)), step, self.handed_on(params))
         return made_bodies, (*have, *rest)
+
+    def handed_on(self, params: Params) -> list[tuple[int, int]]:
+        """Pairs of carries: a run returns the first one, as it is, as the second of the next run.
+
+        So a property of the one is a property of the other, in no round of `fixpoint` of its own: a
+        body that keeps its last values moves each by one place in each run.
+        """
+        body = self.alike(params)[0]
+        own = self.groups(params, 0).own
+        _, nr, nk, _ = self.groups(params, own + len(body.invars))
+        place = {v: i for i, v in enumerate(body.invars[nr:nr + nk])}
+        return [(place[v], i) for i, v in enumerate(body.outvars[:nk])
+                if type(v) is not Literal and v in place]
 
     def in_parts(self, args: Sequence[Value], params: Params) -> list[Value]:
         own, read, carry, each = map(_parts.parts_of, self.cut(params, args))
@@ -431,7 +445,8 @@ class AgreeingRuns(HasBodies, abstract=True):
             keep = tuple(map(any, zip(*[flags for _, flags in reduced], strict=True)))
             return ([body for body, _ in reduced], keep), keep[nr:nr + nk]
 
-        (bodies, keep), carry = fixpoint(tuple(map(operator.or_, start, deciding)), step)
+        (bodies, keep), carry = fixpoint(tuple(map(operator.or_, start, deciding)), step,
+                                         [(j, i) for i, j in self.handed_on(params)])
         keep = [*keep[:nr], *carry, *keep[nr + nk:]]
         return eqn.replace(
             invars=[*compress(eqn.invars, (*own, *keep))],
@@ -487,20 +502,34 @@ class Loop(AgreeingRuns, abstract=True):
         return whole if known is None else merged(uk, compress(whole, uk), known())
 
 
-def fixpoint(start: tuple[bool, ...],
-             step: Callable[[tuple[bool, ...]], tuple[T, tuple[bool, ...]]]
-             ) -> tuple[T, tuple[bool, ...]]:
+def fixpoint(start: Flags, step: Callable[[Flags], tuple[T, Flags]],
+             implied: Sequence[tuple[int, int]] = ()) -> tuple[T, Flags]:
     """Iterate `step(flags in) -> (result, flags out)` until no flag is added.
 
     Flags only turn on, so there are at most as many rounds as flags. Returns the last result, with
-    the flags that hold for inputs and outputs.
+    the flags that hold for inputs and outputs. `implied`: pairs of flags; the first one turns on
+    the second.
     """
+    following: dict[int, list[int]] = {}
+    for i, j in implied:
+        following.setdefault(i, []).append(j)
+
+    def followed(flags: Sequence[bool]) -> Flags:
+        flags = [*flags]
+        pending = places(flags)
+        for i in pending:
+            more = [j for j in following.get(i, ()) if not flags[j]]
+            pending += more
+            for j in more:
+                flags[j] = True
+        return tuple(flags)
+
     # At the end the flags out are a subset of the flags in. A step that makes a body forces the
     # flags in onto its outputs, so that a carry keeps its types.
-    flags = start
+    flags = followed(start)
     while True:
         result, out = step(flags)
-        grown = tuple(a or b for a, b in zip(flags, out, strict=True))
+        grown = followed([a or b for a, b in zip(flags, out, strict=True)])
         if grown == flags:
             return result, flags
         flags = grown

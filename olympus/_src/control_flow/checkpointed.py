@@ -168,7 +168,7 @@ def _walk_back_program(olympuspr: ClosedOlympuspr, count: Aval, linear: tuple[bo
     """
     lin_consts = tuple(linear[:num_consts])
     (split,), lin_carry = counted_while_p.split(
-        {"olympuspr": olympuspr}, lin_consts, linear[num_consts:])
+        {"olympuspr": olympuspr, "num_consts": num_consts}, lin_consts, linear[num_consts:])
     num_known, num_state = lin_consts.count(False), lin_carry.count(False)
     num_res, num_linear = len(split.residuals), sum(lin_consts) + sum(lin_carry)
     back, _ = transpose_program(split.unknown, [False] * num_res + [True] * num_linear,

@@ -125,9 +125,8 @@ class Builder(Emitter):
     def reduce(self, combiner: str, x: IrValue, init: Number, axes: Sequence[int],
                out: ShapedArray) -> IrValue:
         """stablehlo.reduce to the aval `out` by a binary operation, from the scalar `init`."""
-        scalar = make_aval((), out.dtype)
-        return self.reduce_by(combiner, x, init, axes, out,
-                              lambda p, q: [self.op(combiner, [p, q], None, scalar)])
+        return self.reduce_by(combiner, x, init, axes, out, lambda p, q: [
+            self.op(combiner, [p, q], None, make_aval((), out.dtype))])
 
     def reduce_by(self, combiner: Hashable, x: IrValue, init: Number, axes: Sequence[int],
                   out: ShapedArray, body: Body) -> IrValue:

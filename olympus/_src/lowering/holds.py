@@ -23,7 +23,6 @@ import contextlib
 import functools
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
-from operator import attrgetter, methodcaller
 from typing import Any, NamedTuple
 
 from ..base.typing import Array
@@ -67,7 +66,6 @@ _BITS = [2 << n for n in range(_CYCLE)]
 _NOWHERE, _APART = -1, -2   # no tree, and a tree of its own for each operand
 
 _NAMING_DEVICES = frozenset((AbstractMesh, Mesh, NamedSharding))
-_params, _values = attrgetter("params"), methodcaller("values")
 
 
 class Holds:
@@ -175,8 +173,8 @@ def naming_devices(closed: ClosedOlympuspr
     """The equations of a program, and of those within, with a param that names devices; and it."""
     return [(eqn, x) for pr in programs_within(closed.olympuspr)
             # A set first, because most programs name none.
-            if not _NAMING_DEVICES.isdisjoint(map(type, itertools.chain.from_iterable(
-                map(_values, filter(None, map(_params, pr.eqns))))))
+            if not _NAMING_DEVICES.isdisjoint(
+                {type(x) for eqn in pr.eqns if eqn.params for x in eqn.params.values()})
             for eqn in pr.eqns for x in eqn.params.values() if type(x) in _NAMING_DEVICES]
 
 
