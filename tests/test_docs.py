@@ -319,6 +319,8 @@ def test_a_section_beside_its_head_is_shown_below_it():
         ">>> 1", "1"]
     assert unfolded("Returns: nothing.") == "Returns: nothing."
     assert unfolded("Words.\n\n    It Returns: no.") == "Words.\n\n    It Returns: no."
+    assert not [name for name, method in vars(olympus.Array).items()
+                if re.search(r"^ *(?:Args|Returns): ", method.__doc__ or "", re.MULTILINE)]
 
 
 def test_examples_begin_with_the_imports_of_what_they_name():

@@ -191,7 +191,8 @@ def verify_tensorstore_spec(spec: Spec, arr: DuckTypedArray | None, path: str | 
             raise ValueError(f"{what}: Provided shape {tuple(metadata['shape'])} doesn't match "
                              f"{tuple(arr.shape)}, the array's; leave it out.")
         if zarr3:
-            chunk, local = _chunk_shape(metadata), _local_shape(arr)
+            chunk = list(metadata["chunk_grid"]["configuration"]["chunk_shape"])
+            local = _local_shape(arr)
             if any(n % c for n, c in zip(local, chunk, strict=True)):
                 raise ValueError(f"{what}: Provided chunk shape {chunk} does not divide the local "
                                  f"shape of the array {local}; processes would write one chunk.")
@@ -199,10 +200,6 @@ def verify_tensorstore_spec(spec: Spec, arr: DuckTypedArray | None, path: str | 
     if str(stored) != str(path):
         raise ValueError(f"{what}: path {stored} given; {path} is required, the store of the "
                          "checkpoint; leave it out.")
-
-
-def _chunk_shape(metadata: Spec) -> list[int]:
-    return list(metadata["chunk_grid"]["configuration"]["chunk_shape"])
 
 
 def _local_shape(arr: DuckTypedArray) -> tuple[int, ...]:

@@ -157,7 +157,8 @@ class CustomFunction(Generic[P, R]):
         kinds = [p.kind for p in signature.parameters.values()] if signature else []
         plain = all(k in (k.POSITIONAL_ONLY, k.POSITIONAL_OR_KEYWORD) for k in kinds)
         self._num_positional = len(kinds) if signature and plain else -1
-        self.nondiff_argnames = _as_names(nondiff_argnames)
+        self.nondiff_argnames = (nondiff_argnames,) if isinstance(nondiff_argnames, str) else (
+            tuple(nondiff_argnames))
         self.nondiff_argnums = self._positions(nondiff_argnums)
 
     def _positions(self, argnums: int | Sequence[int]) -> tuple[int, ...]:
@@ -204,10 +205,6 @@ class CustomFunction(Generic[P, R]):
     def _unresolved(self, why: str) -> TypeError:
         return TypeError(f"{self.what}: The input arguments to the {self.what}-decorated function "
                          f"{name_of(self.fun)} have no positions, by which rules take them:\n{why}")
-
-
-def _as_names(names: str | Sequence[str]) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def closed_over(*values: object, references: bool = False) -> list[Tracer]:

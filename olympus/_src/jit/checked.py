@@ -320,8 +320,7 @@ def _checked_fields(what: str, msg: str, fields: Sequence[object], tree: PyTree)
 def debug_check(pred: ArrayLike, msg: str, *fmt_args: PyTree, **fmt_kwargs: PyTree) -> None:
     """`check` in checked programs, and nothing elsewhere.
 
-    Args:
-      pred, msg, fmt_args, fmt_kwargs: as `check` takes them.
+    Args: pred, msg, fmt_args, fmt_kwargs: as `check` takes them.
 
     >>> checkify.debug_check(False, "not looked at")
     """
@@ -331,8 +330,7 @@ def debug_check(pred: ArrayLike, msg: str, *fmt_args: PyTree, **fmt_kwargs: PyTr
 def check_error(error: Error) -> None:
     """Fail as the error says: raise, or in a checked program take the error into its own.
 
-    Args:
-      error: the error that a function of `checkify` returned.
+    Args: error: the error that a function of `checkify` returned.
 
     Raises:
       OlympusRuntimeError: where there is one.

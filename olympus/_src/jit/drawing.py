@@ -74,9 +74,7 @@ def draw(fun: Callable[..., PyTree] | Stage | ClosedOlympuspr | Olympuspr, /, *a
         program.
       *args, **kwargs: the function's arguments: arrays, or anything with a shape and a dtype.
       limit: how many equations are drawn; a note says how many are left out.
-
-    Returns:
-      A `Drawing`. A program that is called several times is drawn where it is called first.
+    Returns: A `Drawing`. A program that is called several times is drawn where it is called first.
 
     TypeError for arguments beside a program, which has its own, and for other objects than
     functions.

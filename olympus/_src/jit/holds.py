@@ -17,7 +17,6 @@ def holds(fun: Callable[..., PyTree], /, *args: PyTree, **kwargs: PyTree) -> Hol
     Args:
       fun: a function; a jitted one is taken with its own options.
       *args, **kwargs: arguments for it: arrays, or anything with shape and dtype.
-
     Returns: A report: `lines`, each with `where`, `operation`, `type`, `count` and `saves`, the
       operations that need not be done again, and `reason`, why nothing is held, or not more;
       `print` shows it.

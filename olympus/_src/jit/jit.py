@@ -189,10 +189,8 @@ def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: PyTree = UNSPECIFIED,
         operands and iteration of the first one: names among "user" (`olympus.check`), "index",
         "nan" and "div". The error is one more result of the program: `lower` and `trace` show
         (error, result), and a call waits for it.
-
-    Returns:
-      A function with the methods `trace`, `lower`, `eval_shape`, `clear_cache`, `explain` (whether
-      a call finds a program, and else why not) and `cache_info`.
+    Returns: A function with the methods `trace`, `lower`, `eval_shape`, `clear_cache`, `explain`
+      (whether a call finds a program, and else why not) and `cache_info`.
 
     >>> @olympus.jit
     ... def f(x):
@@ -232,9 +230,7 @@ def pjit(fun: Callable[P, R], in_shardings: PyTree = UNSPECIFIED,
         around.
       static_argnums, static_argnames, donate_argnums, donate_argnames, keep_unused, device,
         backend, inline, compiler_options: as `jit` takes them.
-
-    Returns:
-      What `jit` returns. Called in a `with mesh:` block, it runs on the devices of the mesh.
+    Returns: What `jit` returns. Called in a `with mesh:` block, it runs on the devices of the mesh.
 
     >>> import warnings
     >>> from olympus.experimental.pjit import pjit

@@ -18,10 +18,8 @@ def kernels(fun: Callable[..., PyTree], /, *args: PyTree, **kwargs: PyTree) -> K
     Args:
       fun: a function; a jitted one is taken with its own options.
       *args, **kwargs: arguments for it: arrays, or anything with shape and dtype.
-
-    Returns:
-      A report: `lines`, each with `where`, `operation`, `type`, `kernel`, `why` and `count`, and
-      `reason`, why there can be none; `print` shows it.
+    Returns: A report: `lines`, each with `where`, `operation`, `type`, `kernel`, `why` and `count`,
+      and `reason`, why there can be none; `print` shows it.
 
     >>> report = olympus.debug.kernels(lambda x: onp.argmax(x) + 1, onp.ones(20_000))
     >>> [(line.operation, line.type, line.kernel) for line in report.lines]

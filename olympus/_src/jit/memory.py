@@ -113,10 +113,8 @@ def memory_report(most: int = 20) -> MemoryReport:
 
     Args:
       most: how many functions, and caches, are listed; the others are summed up in one row each.
-
-    Returns:
-      A `MemoryReport`: data, and a table when it is printed. `clear_caches` lets go of all but
-      arrays, `f.clear_cache()` of a function's programs.
+    Returns: A `MemoryReport`: data, and a table when it is printed. `clear_caches` lets go of all
+      but arrays, `f.clear_cache()` of a function's programs.
 
     >>> f = olympus.jit(lambda x: x @ x)
     >>> _ = f(olympus.numpy.ones((3, 3)))

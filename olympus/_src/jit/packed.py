@@ -83,11 +83,8 @@ def unpack(data: bytes, placement: Placement | None = None, key: str | None = No
 def serialize(compiled: Compiled) -> tuple[bytes, PyTreeDef, PyTreeDef]:
     """A compiled function as bytes, to be loaded by another process on such a machine.
 
-    Args:
-      compiled: what `lower(…).compile()` returned.
-
-    Returns:
-      (bytes, the tree of the arguments, the tree of the result), for `deserialize_and_load`.
+    Args: compiled: what `lower(…).compile()` returned.
+    Returns: (bytes, the tree of the arguments, the tree of the result), for `deserialize_and_load`.
 
     ValueError for programs that call Python while they run. The bytes belong to this version of
     jaxlib and hold machine code and pickles: load none that you do not trust. `olympus.export`

@@ -94,10 +94,8 @@ def make_olympuspr(fun: Callable[..., PyTree], static_argnums: int | Sequence[in
       static_argnums: positional arguments that are Python values of the program.
       axis_env: pairs (name, size) of axes that collectives in the function may name.
       return_shape: return also the result's structure, with a `ShapeDtypeStruct` at each leaf.
-
-    Returns:
-      A function of the same arguments that returns a `ClosedOlympuspr`; arguments may be arrays, or
-      anything with a shape and a dtype.
+    Returns: A function of the same arguments that returns a `ClosedOlympuspr`; arguments may be
+      arrays, or anything with a shape and a dtype.
 
     >>> olympus.make_olympuspr(lambda x: 2.0 * x)(3.0)
     { lambda ; a:f32[]. let b:f32[] = mul 2.0:f32[] a in (b,) }
@@ -144,9 +142,7 @@ def eval_shape(fun: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree) -> P
     Args:
       fun: a function of pytrees of arrays.
       *args, **kwargs: its arguments: arrays, or anything with a shape and a dtype.
-
-    Returns:
-      The result's pytree, with a `ShapeDtypeStruct` at each leaf.
+    Returns: The result's pytree, with a `ShapeDtypeStruct` at each leaf.
 
     >>> olympus.eval_shape(onp.dot, onp.ones((2, 3)), onp.ones(3))
     ShapeDtypeStruct(shape=(2,), dtype=float32)
@@ -163,8 +159,7 @@ def eval_shape(fun: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree) -> P
 def named_scope(name: str) -> contextlib._GeneratorContextManager[None]:
     """Context manager and decorator: operations traced inside carry `name`, shown by profilers.
 
-    Args:
-      name: the scope's name; scopes nest.
+    Args: name: the scope's name; scopes nest.
 
     TypeError unless `name` is a string.
 
@@ -197,9 +192,7 @@ def named_call(fun: Callable, *, name: str | None = None) -> Callable:
     Args:
       fun: the function.
       name: the scope's name; None is the function's.
-
-    Returns:
-      A function with the same arguments and result.
+    Returns: A function with the same arguments and result.
 
     >>> olympus.named_call(lambda x: x + 1, name="increment")(1)
     2

@@ -125,9 +125,7 @@ def set_xla_metadata(x: PyTree = None, **kwargs: PyTree) -> Any:
         traced within a `with` block or a decorated function.
       **kwargs: values by name: strings, numbers or booleans; None takes back an enclosing block's
         value.
-
-    Returns:
-      A context manager that is a decorator, too; for arrays the same ones.
+    Returns: A context manager that is a decorator, too; for arrays the same ones.
 
     >>> from olympus.experimental.xla_metadata import set_xla_metadata
     >>> @olympus.jit
@@ -162,9 +160,7 @@ def xla_metadata_call(f: Callable[..., PyTree] | None = None, **meta: str
     Args:
       f: a function of pytrees of arrays.
       **meta: strings by name, such as `inlineable="false"`.
-
-    Returns:
-      A function of the same arguments. TypeError for values that are no strings.
+    Returns: A function of the same arguments. TypeError for values that are no strings.
 
     >>> from olympus.experimental.scheduling_groups import xla_metadata_call
     >>> f = xla_metadata_call(lambda x: x * 2, inlineable="false")
@@ -193,9 +189,8 @@ def xla_metadata_call(f: Callable[..., PyTree] | None = None, **meta: str
 def fused(*, out_spaces: PyTree) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A decorator: the function is called as one, which XLA does not take apart.
 
-    Args:
-      out_spaces: the memory spaces of the results: an `olympus.memory.Space`, or a prefix of the
-        structure of the results.
+    Args: out_spaces: the memory spaces of the results: an `olympus.memory.Space`, or a prefix of
+        the structure of the results.
 
     >>> from olympus.experimental.fused import fused
     >>> f = fused(out_spaces=olympus.memory.Space.Device)(lambda x: x * 2)
@@ -220,8 +215,7 @@ def fused(*, out_spaces: PyTree) -> Callable[[Callable[P, R]], Callable[P, R]]:
 def scheduling_group(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A decorator: operations of the function are scheduled by XLA as one group of this name.
 
-    Args:
-      name: the name of the group; "group:part" is a group within another.
+    Args: name: the name of the group; "group:part" is a group within another.
 
     >>> from olympus.experimental.scheduling_groups import scheduling_group
     >>> f = scheduling_group("first")(lambda x: x * 2)
@@ -271,9 +265,7 @@ def control_dep(src: ArrayLike, dst: ArrayLike) -> None:
     Args:
       src: an array; what makes it runs first.
       dst: an array that something else makes.
-
-    Returns:
-      None. A program that XLA divides over several devices is scheduled without it.
+    Returns: None. A program that XLA divides over several devices is scheduled without it.
 
     >>> from olympus.experimental.control_deps import control_dep
     >>> @olympus.jit
@@ -290,8 +282,7 @@ def control_dep(src: ArrayLike, dst: ArrayLike) -> None:
 def schedule(ops: Sequence[ArrayLike]) -> None:
     """Have XLA compute values of a program in the order given: `control_dep` of neighbours.
 
-    Args:
-      ops: arrays.
+    Args: ops: arrays.
 
     >>> from olympus.experimental.control_deps import schedule
     >>> @olympus.jit

@@ -9,13 +9,14 @@ from __future__ import annotations
 import importlib
 import itertools
 from collections.abc import Callable, Iterator
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from ..arrays.device import device_put
 from ..base import lib, spelling
+from ..base.docstrings import unfolded
 from ..base.source import api_boundary, filter_traceback
 from ..base.typing import Array, ArrayLike, DTypeLike, Value
 from ..base.util import KnownTypes, clipped
@@ -180,9 +181,7 @@ def _astype(self: Array, dtype: DTypeLike, copy: bool = False, device: DeviceLik
       order: "K", "C" or "A", since programs see no memory order.
       casting: "no", "equiv", "safe", "same_kind" or "unsafe", NumPy's rules.
       subok: has no effect, since arrays have no subclasses.
-
-    Returns:
-      An array of the same shape.
+    Returns: An array of the same shape.
 
     Raises TypeError for a conversion that `casting` does not allow.
 
@@ -231,8 +230,7 @@ def _reshape(self: Array, *args: Any, order: str = "C", copy: bool | None = None
 def _transpose(self: Array, *args: Any) -> Array:
     """The axes in another order: reversed without arguments.
 
-    Args:
-      args: each axis once, as ints or as one tuple.
+    Args: args: each axis once, as ints or as one tuple.
 
     >>> import olympus.numpy as onp
     >>> onp.ones((2, 3, 4)).transpose(1, 0, 2).shape
@@ -260,9 +258,7 @@ def _compress(self: Array, condition: ArrayLike, axis: int | None = None, *, out
       out: must be None; arrays cannot be written to.
       size: how many elements to return.
       fill_value: fills the result where there are fewer.
-
-    Returns:
-      An array of the same dtype.
+    Returns: An array of the same dtype.
 
     >>> import olympus.numpy as onp
     >>> print(onp.array([5, 6, 7]).compress(onp.array([True, False, True])))
@@ -277,9 +273,7 @@ def _flatten(self: Array, order: str = "C", *, out_sharding: ShardingLike = None
     Args:
       order: "C" (last axis fastest) or "F" (first axis fastest).
       out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
-
-    Returns:
-      A vector of the same dtype.
+    Returns: A vector of the same dtype.
 
     >>> import olympus.numpy as onp
     >>> print(onp.array([[1, 2], [3, 4]]).flatten("F"))
@@ -294,9 +288,7 @@ def _clip(self: Array, min: int | None = None, max: int | None = None, out: None
     Args:
       min, max: arrays or numbers that broadcast; None is no limit.
       out: must be None; arrays cannot be written to.
-
-    Returns:
-      An array of the promoted dtype.
+    Returns: An array of the promoted dtype.
 
     >>> import olympus.numpy as onp
     >>> print(onp.array([1, 5, 9]).clip(2, 6))
@@ -309,8 +301,7 @@ def _clip(self: Array, min: int | None = None, max: int | None = None, out: None
 def _conjugate(self: Array) -> Array:
     """The complex conjugate; real numbers themselves.
 
-    Returns:
-      An array of the same shape and dtype.
+    Returns: An array of the same shape and dtype.
 
     >>> import olympus.numpy as onp
     >>> print(onp.array([1 + 2j]).conj())
@@ -322,11 +313,8 @@ def _conjugate(self: Array) -> Array:
 def _copy(self: Array, order: str = "C") -> Array:
     """The same elements in memory of their own; since arrays are immutable, only donation shows it.
 
-    Args:
-      order: "K", "C" or "A", since programs see no memory order.
-
-    Returns:
-      An array of the same shape and dtype, where the array is.
+    Args: order: "K", "C" or "A", since programs see no memory order.
+    Returns: An array of the same shape and dtype, where the array is.
 
     >>> import olympus.numpy as onp
     >>> print(onp.array([1, 2]).copy())
@@ -347,9 +335,7 @@ def _to_device(self: Array, device: DeviceLike, *, stream: None = None) -> Array
     Args:
       device: a device or a sharding.
       stream: must be None: the runtime orders transfers itself.
-
-    Returns:
-      An array of the same elements.
+    Returns: An array of the same elements.
 
     Raises TypeError for a stream.
 
@@ -368,11 +354,8 @@ def _to_device(self: Array, device: DeviceLike, *, stream: None = None) -> Array
 def _byteswap(self: Array, inplace: bool = False) -> Array:
     """The bytes of each element reversed, in a new array; complex numbers are two elements.
 
-    Args:
-      inplace: must be False.
-
-    Returns:
-      An array of the same shape and dtype.
+    Args: inplace: must be False.
+    Returns: An array of the same shape and dtype.
 
     >>> import olympus.numpy as onp
     >>> onp.array([1, 256], onp.int16).byteswap()
@@ -538,7 +521,10 @@ def install() -> None:
     Tracer.T = property(_reversed_axes, doc=PROPERTIES["T"].__doc__)
     # The type that users name holds the same, for help and for completion in editors.
     for name in {name for name in dir(lib.ArrayImpl) if not name.startswith("_")}:
-        setattr(lib.Array, name, getattr(lib.ArrayImpl, name))
+        value = getattr(lib.ArrayImpl, name)
+        setattr(lib.Array, name, value)
+        if isinstance(value, FunctionType) and value.__doc__:
+            value.__doc__ = unfolded(value.__doc__)
 
 
 install()

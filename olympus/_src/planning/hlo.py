@@ -232,12 +232,9 @@ def _place(attributes: str, places: Mapping[str, Place]) -> Place | None:
 
 @memoize(4096)
 def _type(text: str) -> Type:
-    return _types(iter(re.findall(r"[()]|[a-z]\w*\[[^\]]*\](?:\{[^}]*\})?", _uncommented(text))))
-
-
-def _uncommented(text: str) -> str:
-    # The parentheses of tiles stand inside braces, where they close nothing.
-    return re.sub(r"/\*.*?\*/", "", text)
+    # Without comments. The parentheses of tiles stand inside braces, where they close nothing.
+    words = re.findall(r"[()]|[a-z]\w*\[[^\]]*\](?:\{[^}]*\})?", re.sub(r"/\*.*?\*/", "", text))
+    return _types(iter(words))
 
 
 def _types(words: Iterator[str]) -> Type:

@@ -243,8 +243,9 @@ class _Run(NamedTuple):
                                     weak_type=like.weak_type)
 
         fun = self.fun if isinstance(self.fun, Wrapped) else jit(self.fun)
-        args, kwargs = tree_map(lambda x: placed(x) if _is_array(x) else x,
-                                (self.args, dict(self.kwargs)))
+        args, kwargs = tree_map(
+            lambda x: placed(x) if hasattr(x, "shape") and hasattr(x, "dtype") else x,
+            (self.args, dict(self.kwargs)))
         with around:
             with self.progress(f"tracing{label}"):
                 traced = fun.trace(*args, **kwargs)
@@ -285,10 +286,6 @@ def _check_divided(x: ShapeDtypeStruct, spec: PartitionSpec, sizes: Mapping[str,
                 f"plan: an argument of shape {x.shape} is cut along axis {at} over {named}, of "
                 f"{parts} devices on the mesh {mesh_text(sizes)}; {size} is not divisible by that; "
                 "pad the array, or use another axis or mesh.")
-
-
-def _is_array(x: object) -> bool:
-    return hasattr(x, "shape") and hasattr(x, "dtype")
 
 
 def _roomier(where: _Devices) -> _Devices | None:

@@ -101,12 +101,8 @@ def _moved_to_devices(sharding: NamedSharding, where: tuple[Device, ...],
     if abstract.size != len(where):
         raise ValueError(f"jit: AbstractMesh size: {abstract.size} does not match the device "
                          f"assignment size: {len(where)}: an argument of {sharding}, and others "
-                         f"on {_named_devices(where)} given; one mesh is required.")
+                         f"on {where if where[1:] else where[0]} given; one mesh is required.")
     # A user's mesh of this shape, if there is one: results are named by it.
     around = [s.mesh for s in others if type(s) is NamedSharding and not is_abstract(s)]
     mesh = next((m for m in around if m.shape_tuple == abstract.shape_tuple), None)
     return sharding.update(mesh=(mesh or mesh_of(abstract, where)).of_types(abstract.axis_types))
-
-
-def _named_devices(where: tuple[Device, ...]) -> str:
-    return str(where[0]) if len(where) == 1 else str(where)

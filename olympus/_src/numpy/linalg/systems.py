@@ -268,13 +268,10 @@ def _minor(a: Array, left: tuple[int, ...], odd: Callable[..., Array] = sub) -> 
 def _parity(pivots: Array, dtype: DType) -> Array:
     """-1 for an odd number of row exchanges, else 1."""
     last = len(pivots.shape) - 1
-    swaps = convert_element_type(pivots != _last_indices(pivots), pivots.dtype)
+    indices = broadcasted_iota(pivots.dtype, pivots.shape, last)
+    swaps = convert_element_type(pivots != indices, pivots.dtype)
     odd = reduce_sum(swaps, (last,)) & 1
     return convert_element_type(1 - 2 * odd, dtype)
-
-
-def _last_indices(pivots: Array) -> Array:
-    return broadcasted_iota(pivots.dtype, pivots.shape, len(pivots.shape) - 1)
 
 
 @custom_jvp
