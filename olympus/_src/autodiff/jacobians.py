@@ -23,7 +23,7 @@ from ..jit.arguments import (
     as_arrays, check_argnums, check_arrays, check_callable, leaf_name, select, structure_path,
     substitute,
 )
-from ..jit.jit import make_jit
+from ..jit.jit import JitOptions, make_jit
 from ..lax.comparison import eq
 from ..lax.creation import broadcasted_iota
 from ..lax.families import add
@@ -193,7 +193,7 @@ def _unit_arrays(avals: tuple[ShapedArray, ...]) -> Sequence[Array]:
     return units
 
 
-_made_units = make_jit(_unit_arrays, {"static_argnums": 0}, library=True)   # by one program
+_made_units = make_jit(_unit_arrays, JitOptions(static_argnums=0), library=True)   # by one program
 
 
 def _jacobian_columns(lin: Linearized) -> Blocks:

@@ -29,7 +29,7 @@ from ..devices.array import WRAPPERS
 from ..runtime.eager import BASE, FAILURES, check_deleted, number_array, placed
 from ..types import dtypes
 from ..types.tree import tree_leaves
-from .jit import make_jit
+from .jit import JitOptions, make_jit
 
 _PYTHON_NUMBERS = frozenset((int, float))
 _PASSED_ON = frozenset((lib.ArrayImpl, tuple, bool, str, type(None)))      # as C++ takes them
@@ -170,7 +170,8 @@ def fused(fun: Callable[..., PyTree] | None = None, *, static: tuple[str, ...] =
     code = inspect.unwrap(fun).__code__
     names = code.co_varnames[:code.co_argcount]
     fixed = tuple([i for i, n in enumerate(names) if n in static])
-    compiled = make_jit(fun, {"static_argnums": fixed, "static_argnames": static}, library=True)
+    compiled = make_jit(
+        fun, JitOptions(static_argnums=fixed, static_argnames=static), library=True)
     # Types of `y` and of `z` that are put on the device.
     of_y, of_z = ({Literal} if i in fixed else _PYTHON_NUMBERS | {Literal} for i in (1, 2))
     rest_static = fixed == tuple(range(1, len(names)))

@@ -16,7 +16,7 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from types import CodeType
-from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypedDict, TypeVar, Unpack, overload
 from weakref import WeakKeyDictionary
 
 from ..base import config, lib, source
@@ -86,8 +86,8 @@ class Inline(enum.Enum):
     AUTO = enum.auto()
 
 
-class SharedOptions(TypedDict, total=False):
-    """The options of `jit` that a `JitFunction` takes, too."""
+class Options(TypedDict, total=False):
+    """The options of `jit`, for type checkers."""
 
     in_shardings: PyTree
     out_shardings: PyTree
@@ -106,19 +106,59 @@ class SharedOptions(TypedDict, total=False):
     max_traces: int | None
     on_retrace: str | Callable[[Explanation], None]
     guards: str | None
-
-
-class Options(SharedOptions, total=False):
-    """The options of `jit`."""
-
     checks: Iterable[str]
 
 
-class MadeOptions(SharedOptions, total=False):
-    """The options of a `JitFunction`: `pjit` and `jit(checks=…)` say more."""
+class JitOptions(NamedTuple):
+    """The options of a jitted function: the arguments of `jit` but `checks`, and two more."""
 
-    on_mesh: bool
-    notes: bool
+    in_shardings: PyTree = UNSPECIFIED
+    out_shardings: PyTree = UNSPECIFIED
+    static_argnums: int | Sequence[int] | None = None
+    static_argnames: str | Sequence[str] | None = None
+    donate_argnums: int | Sequence[int] | None = None
+    donate_argnames: str | Sequence[str] | None = None
+    keep_unused: bool = False
+    device: DeviceLike = None
+    backend: str | None = None
+    inline: bool | Inline = False
+    compiler_options: CompilerOptions | None = None
+    persist: bool = False
+    hold: str | None = None
+    kernels: str | None = None
+    max_traces: int | None = None
+    on_retrace: str | Callable[[Explanation], None] = "warn"
+    guards: str | None = None
+    on_mesh: bool = False   # whether `with mesh:` says where it runs, and not set_mesh only
+    notes: bool = True      # whether its failures may be noted, to be raised later
+
+    def check(self) -> None:
+        """An error for options that are wrong whatever the function is."""
+        device, flags = self.device, self.compiler_options
+        if device is not None and not isinstance(device, lib.Device):
+            raise TypeError(f"jit: device {device!r} given; a Device of olympus.devices(), or None,"
+                            " is required.")
+        if flags and not isinstance(flags, Mapping):
+            raise TypeError(f"jit: compiler_options {flags!r} given; a dict from names "
+                            "of XLA's flags is required.")
+        for what, mode in (("hold", self.hold), ("kernels", self.kernels)):
+            if mode not in (None, "auto", "off", "report"):
+                raise ValueError(f"jit: {what}={mode!r} given; 'auto', 'off', 'report', or None "
+                                 f"for what olympus_{what} says, is required.")
+        if self.max_traces is not None or self.on_retrace != "warn":
+            _recompiles.check_limit(self.max_traces, self.on_retrace)
+        if self.guards is not None:
+            _guards.check_mode(self.guards)
+        if self.backend is None and device is None:
+            return
+        for what, sharding in (("in", self.in_shardings), ("out", self.out_shardings)):
+            if sharding is not UNSPECIFIED and sharding is not None:
+                raise ValueError(f"jit: {what}_shardings={sharding} given. If backend or device is "
+                                 f"specified on jit, then {what}_shardings should not be "
+                                 "specified.")
+        if self.backend is not None and device is not None:
+            raise ValueError(f"jit: device={device} and backend={self.backend!r} given; can't "
+                             "specify both a device and a backend for jit; leave one out.")
 
 
 class Jitted(Protocol[P, R_co]):
@@ -198,13 +238,10 @@ def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: PyTree = UNSPECIFIED,
     >>> f(0.)
     Array(0., dtype=float32, weak_type=True)
     """
-    options: MadeOptions = {
-        "static_argnums": static_argnums, "static_argnames": static_argnames,
-        "donate_argnums": donate_argnums, "donate_argnames": donate_argnames,
-        "keep_unused": keep_unused, "device": device, "backend": backend, "inline": inline,
-        "compiler_options": compiler_options, "in_shardings": in_shardings,
-        "out_shardings": out_shardings, "persist": persist, "hold": hold,
-        "kernels": kernels, "max_traces": max_traces, "on_retrace": on_retrace, "guards": guards}
+    options = JitOptions(
+        in_shardings, out_shardings, static_argnums, static_argnames, donate_argnums,
+        donate_argnames, keep_unused, device, backend, inline, compiler_options, persist, hold,
+        kernels, max_traces, on_retrace, guards)
     make = functools.partial(_make_checked, checks=checks) if checks else make_jit
     if fun is UNSPECIFIED:
         return source.api_boundary(lambda f: make(f, options))
@@ -243,15 +280,12 @@ def pjit(fun: Callable[P, R], in_shardings: PyTree = UNSPECIFIED,
                 "olympus.set_mesh; use these instead.", DeprecationWarning)
     ins, outs = [tree_map(lambda s: WHOLE if s is None else s, given, is_leaf=lambda s: s is None)
                  for given in (in_shardings, out_shardings)]
-    return make_jit(fun, {
-        "in_shardings": ins, "out_shardings": outs, "static_argnums": static_argnums,
-        "static_argnames": static_argnames, "donate_argnums": donate_argnums,
-        "donate_argnames": donate_argnames, "keep_unused": keep_unused, "device": device,
-        "backend": backend, "inline": inline, "compiler_options": compiler_options,
-        "on_mesh": True})
+    return make_jit(fun, JitOptions(
+        ins, outs, static_argnums, static_argnames, donate_argnums, donate_argnames, keep_unused,
+        device, backend, inline, compiler_options, on_mesh=True))
 
 
-def make_jit(fun: Callable, options: MadeOptions, library: bool = False) -> PjitFunction:
+def make_jit(fun: Callable, options: JitOptions, library: bool = False) -> PjitFunction:
     """`jit` of one function; `library` says that static arguments are Olympus's own."""
     if isinstance(fun, staticmethod):
         raise TypeError(f"jit: staticmethod arguments are not supported, got {fun!r}; put "
@@ -262,8 +296,7 @@ def make_jit(fun: Callable, options: MadeOptions, library: bool = False) -> Pjit
     if inspect.isgeneratorfunction(fun):
         raise TypeError(f"jit: Expected a function, got a generator function: {fun!r}; return the "
                         "values that it yields.")
-    info = JitFunction(fun, library, **options)
-    info.given = options
+    info = JitFunction(fun, options, library)
     wrapped = lib.pjit(info.name, fun, info.miss, list(info.signature.static_argnums),
                        list(info.signature.static_argnames), info.options_key or object(),
                        dispatch_registry, shard_fallback,
@@ -277,7 +310,7 @@ def make_jit(fun: Callable, options: MadeOptions, library: bool = False) -> Pjit
     return wrapped
 
 
-def _make_checked(fun: Callable, options: MadeOptions, checks: Iterable[str]
+def _make_checked(fun: Callable, options: JitOptions, checks: Iterable[str]
                   ) -> Callable[..., PyTree]:
     """`jit` of one function, whose calls raise the errors that checks find."""
     kinds = _checked.kinds_of("jit", checks)
@@ -287,13 +320,12 @@ def _make_checked(fun: Callable, options: MadeOptions, checks: Iterable[str]
         fun, options, kinds, quick=True), fun)
 
 
-def _with_error(fun: Callable, options: MadeOptions, kinds: frozenset[str],
+def _with_error(fun: Callable, options: JitOptions, kinds: frozenset[str],
                 library: bool = False, quick: bool = False) -> PjitFunction:
     """`jit` of the function that returns (error, result)."""
-    options = {**options, "notes": False}       # its failures are results
-    out_shardings = options.get("out_shardings", UNSPECIFIED)
-    if out_shardings is not UNSPECIFIED:
-        options["out_shardings"] = (None, out_shardings)    # the error is where XLA likes
+    options = options._replace(notes=False)     # its failures are results
+    if options.out_shardings is not UNSPECIFIED:    # the error is where XLA likes
+        options = options._replace(out_shardings=(None, options.out_shardings))
     return make_jit(_checked.with_error(fun, kinds, quick), options, library)
 
 
@@ -309,76 +341,43 @@ class JitFunction:
 
     watched: Watched | None = None      # around calls of `guarded`, once a program calls the host
 
-    def __init__(self, fun: Callable, library: bool = False, *,
-                 static_argnums: int | Sequence[int] | None = None,
-                 static_argnames: str | Sequence[str] | None = None,
-                 donate_argnums: int | Sequence[int] | None = None,
-                 donate_argnames: str | Sequence[str] | None = None, keep_unused: bool = False,
-                 device: DeviceLike = None,
-                 backend: str | None = None, inline: bool | Inline = False,
-                 compiler_options: CompilerOptions | None = None,
-                 in_shardings: PyTree = UNSPECIFIED, out_shardings: PyTree = UNSPECIFIED,
-                 persist: bool = False,
-                 hold: str | None = None, kernels: str | None = None,
-                 on_mesh: bool = False, max_traces: int | None = None,
-                 on_retrace: str | Callable[[Explanation], None] = "warn",
-                 guards: str | None = None, notes: bool = True) -> None:
+    def __init__(self, fun: Callable, options: JitOptions, library: bool = False) -> None:
+        options.check()
+        flags, inline, guards = options.compiler_options, options.inline, options.guards
         self.signature = Signature(
-            fun, library, static_argnums, static_argnames, donate_argnums, donate_argnames,
-            *[None if s is UNSPECIFIED else s for s in (in_shardings, out_shardings)])
-        self.name, self.library = self.signature.name, library
-        if device is not None and not isinstance(device, lib.Device):
-            raise TypeError(f"jit: device {device!r} given; a Device of olympus.devices(), or None,"
-                            " is required.")
-        if compiler_options and not isinstance(compiler_options, Mapping):
-            raise TypeError(f"jit: compiler_options {compiler_options!r} given; a dict from names "
-                            "of XLA's flags is required.")
-        for what, mode in (("hold", hold), ("kernels", kernels)):
-            if mode not in (None, "auto", "off", "report"):
-                raise ValueError(f"jit: {what}={mode!r} given; 'auto', 'off', 'report', or None "
-                                 f"for what olympus_{what} says, is required.")
-        if max_traces is not None or on_retrace != "warn":
-            _recompiles.check_limit(max_traces, on_retrace)
-        if guards is not None:
-            _guards.check_mode(guards)
+            fun, library, options.static_argnums, options.static_argnames, options.donate_argnums,
+            options.donate_argnames, *[None if s is UNSPECIFIED else s for s in (
+                options.in_shardings, options.out_shardings)])
+        self.name, self.library, self.options = self.signature.name, library, options
         self.guards = "off" if library else guards      # None: as the option says at each call
         self.purity: Any = None     # a Guard, from the first call with guards on
-        self.traces, self.max_traces, self.on_retrace = 0, max_traces, on_retrace
+        self.traces = 0
         early = inline is Inline.OLYMPUS_EARLY if isinstance(inline, Inline) else bool(inline)
-        self.keep_unused, self.inline = bool(keep_unused), early
-        self.modes = hold, kernels
+        self.keep_unused, self.inline = bool(options.keep_unused), early
+        self.modes = options.hold, options.kernels
+        device = options.device if options.backend is None else (
+            devices.client(options.backend).local_devices()[0])
+        assert device is None or isinstance(device, lib.Device)     # by `options.check`
         self.device = device
-        self.on_mesh = on_mesh      # whether `with mesh:` says where it runs, and not set_mesh only
-        self.options = None if compiler_options is None else dict(compiler_options)
-        for what, given in (("in", in_shardings), ("out", out_shardings)):
-            if given is not UNSPECIFIED and given is not None and (
-                    backend is not None or device is not None):
-                raise ValueError(f"jit: {what}_shardings={given} given. If backend or device is "
-                                 f"specified on jit, then {what}_shardings should not be "
-                                 "specified.")
-        if backend is not None:
-            if device is not None:
-                raise ValueError(f"jit: device={device} and backend={backend!r} given; can't "
-                                 "specify both a device and a backend for jit; leave one out.")
-            self.device = devices.client(backend).local_devices()[0]
-        key = (*self.signature.key, self.keep_unused, self.modes, on_mesh, guards,
-               repr(sorted(compiler_options.items())) if compiler_options else None)
+        self.on_mesh = options.on_mesh
+        self.flags = None if flags is None else dict(flags)
+        key = (*self.signature.key, self.keep_unused, self.modes, self.on_mesh, guards,
+               repr(sorted(flags.items())) if flags else None)
         # Kept with the function: `jit(f)` written in a loop finds them again.
         self.programs = programs_of(fun, key)
         self.options_key = None     # where nobody else may have the function with these options
-        if not library and not persist and shares_programs(fun, key):
+        if not library and not options.persist and shares_programs(fun, key):
             self.options_key = key, self.device, self.inline
         self.persistent = _persistent.PersistentPrograms(
-            self.signature, self.keep_unused, self.options, self.modes) if persist else None
+            self.signature, self.keep_unused, self.flags, self.modes) if options.persist else None
         # Whether it is a call of its program that other traces see.
-        self.plain = not (inline or persist or self.options or self.device is not None
-                          or in_shardings is not UNSPECIFIED)
+        self.plain = not (inline or options.persist or self.flags or self.device is not None
+                          or options.in_shardings is not UNSPECIFIED)
         self.direct = self.device is None   # whether C++ can make the calls, as far as is known
         self.guarded: Any = None    # C++'s object that is called where Python looks before
         self.compiled: Any = None   # a weak reference to C++'s object, which refers to this one
-        self.given: MadeOptions = {}        # the options
         # Jitted functions of (error, result), by the checks that are made, where they are noted.
-        self.noted: dict[frozenset[str], PjitFunction] | None = {} if notes else None
+        self.noted: dict[frozenset[str], PjitFunction] | None = {} if options.notes else None
 
     def itself(self, memo: object) -> object:
         """The jitted function itself: deep copies share it, as they share functions.
@@ -393,8 +392,7 @@ class JitFunction:
         home, name = getattr(made, "__module__", ""), getattr(made, "__qualname__", "")
         if home != "__main__" and getattr(sys.modules.get(home), name, None) is made:
             return name
-        given = {k: v for k, v in self.given.items() if v is not UNSPECIFIED}
-        return make_jit, (self.signature.fun, given)
+        return make_jit, (self.signature.fun, self.options)
 
     # From arguments to a program
 
@@ -420,7 +418,7 @@ class JitFunction:
         # A guard notes the captures that the trace reads, so no earlier trace may stand in for it.
         with anew() if self.purity else nullcontext():
             program = trace_program(
-                self.signature, arguments, self.keep_unused, self.options, self.modes)
+                self.signature, arguments, self.keep_unused, self.flags, self.modes)
         if self.purity:
             self.purity.note_captures()
         # A program that closes over values of an outer trace serves that trace alone.
@@ -431,9 +429,9 @@ class JitFunction:
     def _note_trace(self, arguments: Arguments) -> None:
         """Count the traces of this function, and say what `recompiles` has to say of many."""
         self.traces += 1
-        if self.max_traces is not None and self.traces > self.max_traces:
+        if self.options.max_traces is not None and self.traces > self.options.max_traces:
             _recompiles.over_limit(_recompiles.explain(self.signature, self.programs, arguments),
-                                   self.traces, self.max_traces, self.on_retrace)
+                                   self.traces, self.options.max_traces, self.options.on_retrace)
         code = getattr(unwrapped(self.signature.fun), "__code__", None)
         if code is None or source.is_internal(code.co_filename):
             return
@@ -709,9 +707,9 @@ class JitFunction:
         return made
     def _check_options(self) -> None:
         """ValueError for options of the compiler where another program is recorded."""
-        if self.options and recorder(ctx.trace) is not None:
+        if self.flags and recorder(ctx.trace) is not None:
             raise ValueError(
-                f"jit: compiler_options={self.options} given to {self.name}, which is part of "
+                f"jit: compiler_options={self.flags} given to {self.name}, which is part of "
                 "another program. `compiler_options` can only be passed to top-level "
                 "`olympus.jit`; give them to the outermost.")
 
@@ -739,8 +737,8 @@ class JitFunction:
         """A call whose failure, if it is one, is noted."""
         kinds = _failures.noted_kinds()
         if kinds not in made:
-            made[kinds] = _with_error(self.signature.fun, {**self.given, "persist": False}, kinds,
-                                      self.library)
+            options = self.options._replace(persist=False)
+            made[kinds] = _with_error(self.signature.fun, options, kinds, self.library)
         error, result = made[kinds](*args, **kwargs)
         _failures.note(*error.parts(), self.library)
         return result

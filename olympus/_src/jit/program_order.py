@@ -15,7 +15,7 @@ from ..core.trace import is_array
 from ..lax.barriers import optimization_barrier_p
 from ..types.tree import tree_unflatten
 from .arguments import check_callable
-from .jit import JitFunction
+from .jit import JitFunction, JitOptions
 
 
 @overload
@@ -61,7 +61,7 @@ def program_order(f: Callable[..., PyTree] | None = None, *, enforce: bool,
         return f
     left_out = {exclude_argnames} if isinstance(exclude_argnames, str) else {
         *(exclude_argnames or ())}
-    info = JitFunction(f)       # which keeps its programs: calls of equal types have one program
+    info = JitFunction(f, JitOptions())     # it keeps its programs: one for calls of equal types
 
     @wraps(f)
     def ordered(*args: PyTree, **kwargs: PyTree) -> object:

@@ -362,7 +362,7 @@ class StableKey:
     def _jitted(self, x: PjitFunction, where: str) -> None:
         info = x._jit_info
         self.note("jit", info.keep_unused, info.inline, str(info.device), info.name)
-        self.add(info.options, f"a compiler option of {where}")
+        self.add(info.flags, f"a compiler option of {where}")
         self.add(info.signature.key, f"an option of {where}")
         self.add(info.signature.fun, where)
 

@@ -23,7 +23,7 @@ from ..types.memory import Space
 from ..types.shape import sequence
 from ..types.tree import flatten_axes, tree_flatten, tree_map, tree_unflatten
 from .arguments import check_callable
-from .jit import JitFunction
+from .jit import JitFunction, JitOptions
 
 
 class MetadataCall(Call):
@@ -173,7 +173,7 @@ def xla_metadata_call(f: Callable[..., PyTree] | None = None, **meta: str
                             "given; a string is required.")
     if f is None:
         return functools.partial(xla_metadata_call, **meta)
-    info = JitFunction(f)       # which keeps its programs: calls of equal types have one program
+    info = JitFunction(f, JitOptions())     # it keeps its programs: one for calls of equal types
 
     @wraps(f)
     def marked(*args: Array, **kwargs: PyTree) -> object:

@@ -20,7 +20,7 @@ from ..core.ir import Literal
 from ..core.trace import SCALAR_TYPES, Tracer, typeof
 from ..devices.array import WRAPPERS, array_from_numpy, share_numpy
 from ..jit.fused import begin_with, named
-from ..jit.jit import make_jit
+from ..jit.jit import JitOptions, make_jit
 from ..lax import arithmetic, creation as lax_creation, shape as lax_shape, slicing
 from ..lax.sharding import constrain, move, sharding_like
 from ..lax.stack import stack_p
@@ -551,8 +551,8 @@ def _broadcast_in_dim(number: Array, shape: tuple[int, ...], dtype: DType | None
 
 
 _REAL = frozenset((int, float))
-_constant = make_jit(_broadcast_in_dim, {
-    "static_argnums": (1, 2), "static_argnames": ("shape", "dtype")}, library=True)
+_constant = make_jit(_broadcast_in_dim, JitOptions(
+    static_argnums=(1, 2), static_argnames=("shape", "dtype")), library=True)
 
 
 def aval_like(name: str, a: Any) -> ShapedArray:

@@ -24,7 +24,7 @@ from ..base.typing import Array, ArrayLike, F, R
 from ..core import templates
 from ..core.trace import ctx
 from ..jit.fused import begin_with, fused
-from ..jit.jit import MadeOptions, make_jit
+from ..jit.jit import JitOptions, make_jit
 from ..lax import slicing
 from ..runtime.eager import BASE, FAILURES, MANY, check_deleted, in_groups, scalar, scalars
 from ..types import dtypes
@@ -59,7 +59,7 @@ def eager_unary(fun: Callable[..., Any] | None = None, *, composite: bool = Fals
     if fun is None:
         return functools.partial(eager_unary, composite=composite)
     plain, name = fun, fun.__name__
-    compiled = make_jit(plain, {}, library=True)
+    compiled = make_jit(plain, JitOptions(), library=True)
 
     def at_once(x: ArrayLike, /) -> object:
         trace = ctx.trace
@@ -106,7 +106,7 @@ def eager_binary(fun: Callable[..., Any] | None = None, *, composite: bool = Fal
     if fun is None:
         return functools.partial(eager_binary, composite=composite, wraps=wraps)
     plain, name = fun, fun.__name__
-    compiled = make_jit(plain, {}, library=True)
+    compiled = make_jit(plain, JitOptions(), library=True)
 
     @functools.wraps(plain)
     def call(x: ArrayLike, y: ArrayLike, /, *rest: object, **options: object) -> object:
@@ -180,8 +180,7 @@ def eager_sequence(along: Callable[..., int]) -> Callable[[F], F]:
 def _eager_sequence(along: Callable[..., int], fun: F) -> F:
     code = fun.__code__
     options = code.co_varnames[1:code.co_argcount + code.co_kwonlyargcount]
-    static: MadeOptions = {"static_argnums": tuple(range(1, code.co_argcount)),
-                           "static_argnames": options}
+    static = JitOptions(static_argnums=tuple(range(1, code.co_argcount)), static_argnames=options)
     compiled, name = make_jit(fun, static, library=True), fun.__name__
 
     @functools.wraps(fun)

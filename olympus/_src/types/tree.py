@@ -65,6 +65,9 @@ class Unspecified:
     def __repr__(self) -> str:
         return "UnspecifiedValue"
 
+    def __reduce__(self) -> str:
+        return "UNSPECIFIED"
+
 
 UNSPECIFIED: Final = Unspecified()
 _PREFIX_RULES = "a prefix is required: the full tree's structure, cut off at the prefix's leaves"
