@@ -437,9 +437,9 @@ def _rows_by_keys(b: Builder, x: IrValue, *, dimension: int, is_stable: bool, nu
 # Wide keys, and several
 
 def _have_halves(b: Builder, *xs: IrValue, dimension: int, is_stable: bool, num_keys: int) -> bool:
-    avals = b.avals_in
+    avals, size = b.avals_in, b.avals_in[0].size
     integers = len(avals) == 1 and dtypes.scalar_kind(avals[0].dtype) in "iu"   # XLA merges them
-    return (not integers and LEAST_HALVES <= avals[0].size <= MOST and avals[0].shape[dimension] == avals[0].size
+    return (not integers and LEAST_HALVES <= size <= MOST and avals[0].shape[dimension] == size
             and num_keys <= MOST_KEYS and all(dtypes.itemsize_bits(a.dtype) >= 8 for a in avals)
             and all(a.memory_space is Space.Device for a in avals))
 
@@ -452,8 +452,8 @@ def _by_halves(b: Builder, *xs: IrValue, dimension: int, is_stable: bool, num_ke
     """
     flat = [make_aval((a.size,), a.dtype) for a in b.avals_in]
     n, key, places = flat[0].size, flat[0].update(dtype=INT32), flat[0].update(dtype=UINT32)
-    xs = [b.op("stablehlo.reshape", [x], None, a) for x, a in zip(xs, flat, strict=True)]
-    halves = b.traced(_halves, xs[:num_keys], flat[:num_keys])
+    vectors = [b.op("stablehlo.reshape", [x], None, a) for x, a in zip(xs, flat, strict=True)]
+    halves = b.traced(_halves, vectors[:num_keys], flat[:num_keys])
     each = make_aval((len(halves), n), INT32)
     (table,) = b.traced(lambda *rows: stack(rows, 0), halves, [key] * len(halves))
     table = b.hold(table, each)
@@ -465,7 +465,7 @@ def _by_halves(b: Builder, *xs: IrValue, dimension: int, is_stable: bool, num_ke
     (order,) = b.counted_loop(len(halves), [b.op("stablehlo.iota", [], {
         "iota_dimension": b.attr("0 : i64")}, places)], by_half)
     outs = [b.traced(lambda x, i: take_along(x, i, 0), [x, order], [a, places])[0]
-            for x, a in zip(xs, flat, strict=True)]
+            for x, a in zip(vectors, flat, strict=True)]
     return [b.op("stablehlo.reshape", [out], None, a)
             for out, a in zip(outs, b.avals_out, strict=True)]
 
