@@ -248,7 +248,8 @@ def test_a_wanted_accuracy_and_few_elements_leave_the_plain_form() -> None:
 
 @pytest.mark.parametrize(("name", "dtype", "n"), [
     ("asinh", "float64", 65536), ("erf_inv", "float32", 16384), ("erf_inv", "float64", 16384),
-    ("lgamma", "float32", 16384), ("sin", "bfloat16", 65536), ("atan", "float16", 65536), ("log2", "float64", 1 << 19)])
+    ("lgamma", "float32", 16384), ("sin", "bfloat16", 65536), ("atan", "float16", 65536),
+    ("log2", "float64", 1 << 19)])
 def test_odd_vectors_are_as_even_ones(
         name: str, dtype: str, n: int, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
