@@ -94,6 +94,24 @@ def test_sorting_of_float64_by_keys(n: int) -> None:
             assert np.asarray(jit(onp.sort)(x)).tobytes() == expected.tobytes()
 
 
+@pytest.mark.parametrize(("dtypes", "count"), [
+    ("float64 int8", 1), ("uint64 bool complex128", 1), ("complex64", 1),
+    ("uint16 int64 float32", 3), ("bfloat16 bool int32", 2)])
+def test_sorting_by_halves_of_keys(dtypes: str, count: int) -> None:
+    """Of keys of 64 bits and of several keys; stable, and all bits stay as they were."""
+    with enable_x64(True):
+        xs = [keys(1 << 14, name) for name in dtypes.split()]
+        xs[0][::2] = xs[0][0]
+        run: Any = lambda *xs: lax.sort(xs, num_keys=count)
+        assert taken(run, *xs) == ["sort by halves of keys"]
+        flat = [part for x in xs[:count] for part in (
+            [x.real, x.imag] if x.dtype.kind == "c" else [x])]
+        order = np.lexsort([x.astype("float64") if x.dtype.itemsize < 4 else x
+                            for x in reversed(flat)])
+        for found, given in zip(jit(run)(*xs), xs, strict=True):
+            assert np.asarray(found).tobytes() == given[order].tobytes()
+
+
 def test_sorting_by_counts_of_equal_elements_and_in_transformations() -> None:
     for x in (np.zeros(COUNTED, "int8"), np.ones(COUNTED, "bool"), np.full(COUNTED, -128, "int8"),
               np.full(COUNTED, 65535, "uint16"), np.zeros(COUNTED, "bool")):

@@ -290,6 +290,7 @@ UNARY: dict[str, tuple[Callable[[Range], Range], int]] = {
     "sign": (increasing(np.sign), 0), "floor": (increasing(np.floor), 0),
     "ceil": (increasing(np.ceil), 0),
     "stop_gradient": (lambda a: a, 0), "copy": (lambda a: a, 0), "copy_p": (lambda a: a, 0),
+    "held": (lambda a: a, 0),
     "reduce_precision": (lambda a: a, ROUNDED)}
 BINARY: dict[str, tuple[Callable[[Range, Range], Range], int]] = {
     "add": (add, ROUNDED), "sub": (subtract, ROUNDED), "mul": (multiply, ROUNDED),

@@ -211,6 +211,8 @@ def orders(n: int) -> Iterator[Case]:
         yield f"sort, {name}", lambda x: lax.sort(x), (key,)
         yield f"argsort, {name}", lambda x: onp.argsort(x), (key,)
     yield "sort with two more", lambda *xs: lax.sort(xs), (x, few, x > 0.5)
+    yield "lexsort of two", lambda *xs: onp.lexsort(xs), (x, few)
+    yield "sort of complex numbers", onp.sort, (few + 1j * x,)
     for dtype in ("bool", "int8", "uint8", "int16", "uint16"):
         key = (x * 200).astype(dtype) if dtype != "bool" else x > 0.5
         yield f"sort, {dtype}", lambda x: lax.sort(x), (key,)
@@ -381,7 +383,10 @@ def elementwise(n: int) -> Iterator[Case]:
             ("arctanh", onp.arctanh, (part,)), ("erf_inv", lax.erf_inv, (part,)),
             ("lgamma", lax.lgamma, (x,)),
             ("x % y", lambda x, y: x % y, (x, y)), ("x // y", lambda x, y: x // y, (x, y)),
-            ("x ** 2.5", lambda x: x ** 2.5, (part + 1,)),
+            *[(f"x {name} y of {dtype}", fun, ((x * 1e4).astype(dtype), (y * 30).astype(dtype)))
+              for dtype in ("int8", "uint16", "int32", "uint32")
+              for name, fun in (("//", lambda x, y: x // y), ("%", lambda x, y: x % y))],
+            ("x ** 2.5", lambda x: x ** 2.5, (part + 1,)), ("x ** -2.0", lambda x: x ** -2.0, (x,)),
             ("x ** y", lambda x, y: x ** y, (part + 1, y)),
             ("x ** 2.2", lambda x: x ** 2.2, (part + 1,)),
             ("sin, an angle of 10**7", onp.sin, (x.at[0].set(1e7),)),

@@ -119,11 +119,11 @@ mul_p = Product("mul", "stablehlo.multiply", NUMERIC,
                 numpy_name="multiply")
 div_p = Quotient("div", "stablehlo.divide", NUMERIC, [
     lambda t, z, x, y: div_p.bind(t, y), lambda t, z, x, y: mul(t, div(neg(z), y))], (0,),
-                 kernels_from=1024, kernels=lazy_module("olympus._src.lax.kernels.integers"),
+                 kernels_from=4096, kernels=lazy_module("olympus._src.lax.kernels.integers"),
                  numpy_name="divide")
 rem_p = Remainder("rem", "stablehlo.remainder", REAL, [
     lambda t, z, x, y: t, lambda t, z, x, y: neg(mul(t, round_to_zero(div(x, y))))],
-    emitters_agree=False, pace=20.0, kernels_from=1024,
+    emitters_agree=False, pace=20.0, kernels_from=4096,
     kernels=lazy_module("olympus._src.lax.kernels.elementwise"))
 
 

@@ -199,7 +199,7 @@ def _by_words(*xs: ArrayLike, dimension: int, num_keys: int) -> Sequence[Array]:
     shape = typeof(xs[0]).shape
     below = bit_length(shape[dimension])
     order: Any = None
-    keys = [key for x in xs[:num_keys] for key in _unsigned_keys(x)]
+    keys = [key for x in xs[:num_keys] for key in unsigned_keys(x)]
     # Narrow keys leave room in words of half the size; a vector holds twice as many.
     size = UINT32 if sum(bits for _, bits in keys) + below <= 32 else UINT64
     places = in_dtype(broadcasted_iota(UINT32, shape, dimension), size)
@@ -227,12 +227,12 @@ def _words(keys: Sequence[tuple[Array, int]], room: int) -> list[Array]:
     return words
 
 
-def _unsigned_keys(x: ArrayLike) -> list[tuple[Array, int]]:
+def unsigned_keys(x: ArrayLike) -> list[tuple[Array, int]]:
     """Unsigned integers that are in the order of the elements, with their numbers of bits."""
     dtype = typeof(x).dtype
     kind, bits = dtypes.scalar_kind(dtype), _key_bits(dtype)
     if kind == "c":
-        return [*_unsigned_keys(real(x)), *_unsigned_keys(imag(x))]
+        return [*unsigned_keys(real(x)), *unsigned_keys(imag(x))]
     if kind == "f":
         return [(in_dtype(float_key(x), UINT64), bits)]
     if kind == "i":

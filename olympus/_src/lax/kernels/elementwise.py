@@ -341,6 +341,39 @@ def _log2(w: Array) -> Array:
     return add(k, mul(t, polynomial(t, _LOG2)))
 
 
+# Below, two terms of a series are as good as these logarithms.
+_SMALL = 2.0 ** -10
+
+
+def _log(w: Array) -> Array:
+    """The natural logarithm of numbers from 1 to infinity."""
+    return select(eq(w, math.inf), w, mul(_log2(w), math.log(2)))
+
+
+def _odd_function(x: Array, w: Array, large: Array, cubic: float) -> Array:
+    """An odd function of x, of size w: `large`, or near 0 w + cubic w³."""
+    small = mul(w, add(1.0, mul(mul(w, w), cubic)))
+    found = _rounded(select(lt(w, _SMALL), small, large))
+    return select(ne(x, x), x, _or_tiny(_signed(found, _bits(x)), x))
+
+
+def _asinh(x: Array) -> Array:
+    w = _wide(abs(x))
+    return _odd_function(x, w, _log(add(w, sqrt(add(mul(w, w), 1.0)))), -1 / 6)
+
+
+def _acosh(x: Array) -> Array:
+    w = _wide(x)
+    found = _log(add(w, sqrt(mul(sub(w, 1.0), add(w, 1.0)))))
+    return _rounded(select(ge(w, 1.0), found, like(math.nan, w)))
+
+
+def _atanh(x: Array) -> Array:
+    w = _wide(abs(x))
+    found = mul(_log(div(add(1.0, w), sub(1.0, w))), 0.5)
+    return _odd_function(x, w, select(gt(w, 1.0), like(math.nan, w), found), 1 / 3)
+
+
 _ROOT_HALF, _BITS_2_52 = np.array([math.sqrt(0.5), 2.0 ** 52]).view(np.int64).tolist()
 _MORE = 1024
 
@@ -531,8 +564,10 @@ _POLYNOMIAL = "polynomial in float64"
 _ODD_16 = _odd(5.0, half=LEAST_SHARED)
 _ODD_16_64 = _odd(3.5, half=LEAST_SHARED, double=LEAST_DOUBLES)
 KERNELS = {
-    asinh_p: (_odd(12.5, single=LEAST_ODD, double=LEAST_SHARED),),
-    acosh_p: (_odd(9.5, single=LEAST_SHARED),), atanh_p: (_odd(9.5, single=LEAST_SHARED),),
+    asinh_p: (_odd(12.5, half=LEAST_SHARED, double=LEAST_SHARED),
+              _narrow(_POLYNOMIAL, 1.3, _asinh, LEAST_QUICK)),
+    acosh_p: (_ODD_16, _narrow(_POLYNOMIAL, 1.0, _acosh, LEAST_QUICK)),
+    atanh_p: (_ODD_16, _narrow(_POLYNOMIAL, 1.0, _atanh, LEAST_QUICK)),
     erf_inv_p: (_odd(10.2, single=LEAST_ODD, double=LEAST_ODD),),
     lgamma_p: (_odd(22.5, single=LEAST_ODD),),
     sin_p: (_ODD_16, _angle(7.1, _sin), _narrow(_POLYNOMIAL, 6.8, _sin, LEAST_QUICK),

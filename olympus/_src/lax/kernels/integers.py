@@ -26,7 +26,7 @@ from ..shape import zeros_of
 from .blocks import MOST
 from .elementary import FLOAT32, FLOAT64, INT32, bits64
 
-LEAST = 1024    # found with tools/kernel_table.py
+LEAST = 4096    # found with tools/kernel_table.py
 # Added to a whole number of fewer than 2**50 (2**21), its lowest bits are the integer's.
 _WHOLE_64, _WHOLE_32 = 1.5 * 2.0 ** 52, 1.5 * 2.0 ** 23
 

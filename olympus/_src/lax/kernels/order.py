@@ -32,7 +32,10 @@ from ..indexing import ScatterDimensionNumbers, scatter_add, take_along
 from ..reduce import largest, reduce_max_p, reduce_min_p, reduce_sum, smallest
 from ..shape import broadcast_in_dim, reshape
 from ..slicing import dynamic_slice, dynamic_update_slice, slice_in_dim
-from ..sort import float_key, float_of_key, has_several_of_a_key, sort_p, sorted_by_key
+from ..sort import (
+    float_key, float_of_key, has_several_of_a_key, sort_p, sorted_by_key, unsigned_keys,
+)
+from ..stack import stack
 from . import networks
 from .reductions import pieces
 
@@ -54,6 +57,8 @@ UNROLL = 4      # steps of loops over elements, for 1.3 times the speed
 LEAST_WORDS = 1 << 17
 # Rows of float32 that repay the 160 ms that a second sort takes to compile.
 LEAST_OF_ROWS = 1 << 17
+# So many elements repay the loop's compilation.
+LEAST_HALVES, MOST_KEYS = 1 << 14, 8
 TALLIES = 3     # digits that are counted in a step
 # So many integers repay the 25 ms that it takes to compile what counts so many values, which are
 # written as vectors of so many.
@@ -429,6 +434,57 @@ def _rows_by_keys(b: Builder, x: IrValue, *, dimension: int, is_stable: bool, nu
     return b.case(several, [by_keys, by_words], [b.type(b.avals_out[0])])
 
 
+# Wide keys, and several
+
+def _have_halves(b: Builder, *xs: IrValue, dimension: int, is_stable: bool, num_keys: int) -> bool:
+    avals, size = b.avals_in, b.avals_in[0].size
+    integers = len(avals) == 1 and dtypes.scalar_kind(avals[0].dtype) in "iu"   # XLA merges them
+    return (not integers and LEAST_HALVES <= size <= MOST and avals[0].shape[dimension] == size
+            and num_keys <= MOST_KEYS and all(dtypes.itemsize_bits(a.dtype) >= 8 for a in avals)
+            and all(a.memory_space is Space.Device for a in avals))
+
+
+def _by_halves(b: Builder, *xs: IrValue, dimension: int, is_stable: bool, num_keys: int
+               ) -> Sequence[IrValue]:
+    """Sorted by 32 bits of the keys after another, the lowest first; equal ones keep their order.
+
+    Integers are often small: of int32, a digit that all elements share is passed over.
+    """
+    flat = [make_aval((a.size,), a.dtype) for a in b.avals_in]
+    n, key, places = flat[0].size, flat[0].update(dtype=INT32), flat[0].update(dtype=UINT32)
+    vectors = [b.op("stablehlo.reshape", [x], None, a) for x, a in zip(xs, flat, strict=True)]
+    halves = b.traced(_halves, vectors[:num_keys], flat[:num_keys])
+    each = make_aval((len(halves), n), INT32)
+    (table,) = b.traced(lambda *rows: stack(rows, 0), halves, [key] * len(halves))
+    table = b.hold(table, each)
+
+    def by_half(k: IrValue, values: Sequence[IrValue]) -> list[IrValue]:
+        (half,) = b.traced(_half_in_order, [k, table, *values], [NUMBER, each, places])
+        return _sorted_words(b, [b.hold(half, key), *values], [key, places])[1:]
+
+    (order,) = b.counted_loop(len(halves), [b.op("stablehlo.iota", [], {
+        "iota_dimension": b.attr("0 : i64")}, places)], by_half)
+    outs = [b.traced(lambda x, i: take_along(x, i, 0), [x, order], [a, places])[0]
+            for x, a in zip(vectors, flat, strict=True)]
+    return [b.op("stablehlo.reshape", [out], None, a)
+            for out, a in zip(outs, b.avals_out, strict=True)]
+
+
+def _halves(*xs: Array) -> list[Array]:
+    """The keys of arrays as int32 that are in their order, the lowest bits first."""
+    found = list[Array]()
+    for key, bits in reversed([key for x in xs for key in unsigned_keys(x)]):
+        for start in range(0, bits, 32):
+            half = in_dtype(shift_right_logical(key, start), UINT32)
+            found.append(bitcast_convert_type_p.bind(bitwise_xor(half, 1 << 31), new_dtype=INT32))
+    return found
+
+
+def _half_in_order(k: Array, table: Array, order: Array) -> Array:
+    half = reshape(dynamic_slice(table, [k, 0], (1, typeof(table).shape[1])), typeof(order).shape)
+    return take_along(half, order, 0)
+
+
 # float64 alone
 
 def _is_double(b: Builder, *xs: IrValue, dimension: int, is_stable: bool, num_keys: int) -> bool:
@@ -498,4 +554,6 @@ KERNELS = {sort_p: (networks.KERNEL, Kernel("sort by counts", "XLA merges", _are
                     Kernel("sort of rows by keys", "XLA sorts row by row, and mispredicts branches",
                            _are_float_rows, _rows_by_keys, 7.0),
                     Kernel("sort of float64 by keys", "XLA compares element by element, or sorts "
-                           "words twice", _is_double, _by_keys))}
+                           "words twice", _is_double, _by_keys),
+                    Kernel("sort by halves of keys", "XLA merges words twice or more",
+                           _have_halves, _by_halves))}
