@@ -370,3 +370,16 @@ def test_a_search_with_two_readers_is_one_loop():
     assert 'inlineable = "false"' in held
     np.testing.assert_array_equal(olympus.vmap(search, (None, 0))(
         onp.arange(9.0), onp.array([[2.5], [8.5]]))[1], [[6], [18]])
+
+
+def test_derivatives_of_parts_are_joined():
+    """They were padded with zeros and added, which took a sixth of the time of an LSTM's step."""
+    def f(x):
+        a, b, c = onp.split(x, [1, 3], 1)
+        return (a * b[:, :1]).sum() - (c * c).sum()
+
+    program = olympus.make_olympuspr(olympus.grad(lambda x: f(x)))(M)
+    names = [eqn.primitive.name for eqn in program.olympuspr.eqns]
+    assert "concatenate" in names and names.count("pad") <= 1
+    expected = np.concatenate([M[:, 1:2], M[:, :1], np.zeros((3, 1)), -2 * M[:, 3:]], 1)
+    np.testing.assert_allclose(olympus.grad(f)(M), expected, rtol=1e-6)

@@ -21,7 +21,7 @@ from ...lax.special.incomplete_beta import betaincc_p, regularized_incomplete_be
 from ...lax.special.incomplete_gamma import (
     RGAMMA, STIRLING, igamma_p, igammac_p, rgamma1p, stirling,
 )
-from ...lax.special.series import enough, is_short, least_normal
+from ...lax.special.series import enough, is_short, least_normal, log1p_minus_near
 from ...lax.special.zeta import scaled_zeta, short_sums, short_zeta_of, zeta_of_positive, zeta_p
 from ...numpy.arithmetic import absolute, conjugate, imag, maximum, minimum, real
 from ...numpy.elementary import copysign, exp, floor, log, rint
@@ -109,25 +109,19 @@ def gammaln_above(x: Array) -> Array:
     """ln Γ(x) for x > 0, with its relative precision at the zeros 1 and 2."""
     big = x >= _LARGE
     low, high = outside(big, x, 3.0), inside(big, x, _LARGE)
-    far = (high - 0.5) * log(high) - high + (_HALF_LOG_TWICE_PI + stirling(high))
-    most = by_format(x, 1e300, 1e30)
-    far = where(high > most, high * (log(inside(high < math.inf, high, most)) - 1.0), far)
+    level = log(where(big, high, low * rgamma1p(low)))
+    far = (high - 0.5) * level - high + (_HALF_LOG_TWICE_PI + stirling(high))
+    far = where(high > by_format(x, 1e300, 1e30), high * (level - 1.0), far)
     far = where(high == math.inf, math.inf, far)
-    # 1/Γ(1+a) = 1 + a r(a) near a = 0: ln Γ(1+a) = -log1p(a r(a)), and ln Γ(2+a) that + log1p(a).
-    a = low - where(low < 1.5, 1.0, 2.0)
-    around = absolute(a) <= 0.5
+    # With 1/Γ(1+a) = 1 + a r(a), ln Γ(1+a) is -log1p(a r), and Γ(2+a) - 1 = a (1-r) / (1 + a r).
+    first = low < 1.5
+    a = low - where(first, 1.0, 2.0)
+    around = (a >= -0.5) & (a <= 0.75)
     a = inside(around, a, 0.0)
-    close = log1p(a * 0.0 + _rgamma_rest(a))
-    close = where(low < 1.5, -close, log1p(a) - close)
-    tiny = low < 0.5
-    middle = -log(rgamma1p(outside(tiny, low, 3.0))) - log(outside(tiny, low, 3.0))
-    middle = where(tiny, -log1p(_rgamma_rest(inside(tiny, low, 0.25))) - log(low), middle)
-    return where(big, far, where(around & ~tiny, close, middle))
-
-
-def _rgamma_rest(a: Array) -> Array:
-    """1/Γ(1+a) - 1 for |a| <= 1/2."""
-    return a * horner(a, RGAMMA[1:])
+    r = horner(a, RGAMMA[1:])
+    change = a * where(first, r, (1.0 - r) / (1.0 + a * r))
+    close = change + log1p_minus_near(change)
+    return where(big, far, where(around, where(first, -close, close), -level))
 
 
 def _gammaln_to_float32(x: Array) -> Array:
@@ -184,7 +178,9 @@ def _gammaln(tol: float, x: Array) -> Array:
     pole = (x <= 0.0) & whole(x)
     size = where(positive, x, outside(pole, -x, 0.5))
     above = gammaln_above(size)
-    below = math.log(math.pi) - log(size) - log(absolute(sin_pi(size))) - above
+    tiny = size < 1e-30     # where Γ(-x) is -Γ(x)
+    mirrored = outside(positive | tiny, size, 0.5)
+    below = where(tiny, above, log(math.pi / (mirrored * absolute(sin_pi(mirrored)))) - above)
     value = where(positive, above, where(pole, math.inf, where(x == x, below, x)))
     return where(x == 1.0, 0.0, value)
 

@@ -14,12 +14,13 @@ from ...numpy.elementary import exp, expm1, log, sqrt
 from ...numpy.trigonometry import arctan, arctan2, tan
 from ...random import continuous as samplers, from_gamma, gamma as gamma_samplers
 from ..special.entropy import xlogy
-from ..special.gammas import betainc, betaln, digamma, gammainc, gammaincc, gammaln
+from ..special.gammas import betaln, digamma, gammainc, gammaincc, gammaln
 from ..special.inverses import rough_quantile
 from ..special.normal import erf, erfc, erfinv, log_ndtr, ndtr, ndtri
 from .distribution import ByLogCdf, ByLogSf, Continuous, formula, published
 from .kernels import (
-    log1p_square, log_beta_cdf, log_beta_density, log_gamma_cdf, log_gamma_density, log_gamma_sf,
+    beta_cdf, log1p_square, log_beta_cdf, log_beta_density, log_gamma_cdf, log_gamma_density,
+    log_gamma_sf,
 )
 
 _LOG_2 = math.log(2.0)
@@ -142,16 +143,10 @@ class F(Continuous):
         return log_beta_density(y, z, a, b) + 2.0 * log(z) + log(dfn / dfd)
 
     def cdf(self, x: Array, dfn: Array, dfd: Array) -> Array:
-        y, z, a, b = self._parts(x, dfn, dfd)
-        high = y > 0.5
-        return where(high, 1.0 - betainc(b, a, where(high, z, 0.5)),
-                     betainc(a, b, where(high, 0.5, y)))
+        return beta_cdf(*self._parts(x, dfn, dfd))
 
     def sf(self, x: Array, dfn: Array, dfd: Array) -> Array:
-        y, z, a, b = self._parts(x, dfn, dfd)
-        high = y > 0.5
-        return where(high, betainc(b, a, where(high, z, 0.5)),
-                     1.0 - betainc(a, b, where(high, 0.5, y)))
+        return beta_cdf(*self._parts(x, dfn, dfd), above=True)
 
     def logcdf(self, x: Array, dfn: Array, dfd: Array) -> Array:
         y, z, a, b = self._parts(x, dfn, dfd)

@@ -14,7 +14,7 @@ from ...random import continuous as samplers, from_gamma
 from ..special.gammas import betainc, betaln, digamma
 from ..special.normal import log_ndtr, ndtr
 from .distribution import Continuous, formula, published
-from .kernels import log_beta_cdf, log_beta_density
+from .kernels import beta_cdf, log_beta_cdf, log_beta_density
 
 
 class Uniform(Continuous):
@@ -42,16 +42,12 @@ class Beta(Continuous):
     drawn = "[0.24 0.49 0.68]"
     logpdf = formula(lambda x, a, b: log_beta_density(x, 1.0 - x, a, b))
     cdf = formula(lambda x, a, b: betainc(a, b, x))
+    sf = formula(lambda x, a, b: beta_cdf(x, 1.0 - x, a, b, above=True))
     logcdf = formula(lambda x, a, b: log_beta_cdf(x, 1.0 - x, a, b))
     logsf = formula(lambda x, a, b: log_beta_cdf(1.0 - x, x, b, a))
     mean = formula(lambda a, b: a / (a + b))
     var = formula(lambda a, b: a / (a + b) * (b / (a + b)) / (a + b + 1.0))
     draw = formula(lambda key, shape, dtype, a, b: from_gamma.beta(key, a, b, shape, dtype))
-
-    def sf(self, x: Array, a: Array, b: Array) -> Array:
-        high = x > 0.5
-        return where(high, betainc(b, a, where(high, 1.0 - x, 0.5)),
-                     1.0 - betainc(a, b, where(high, 0.5, x)))
 
     def entropy(self, a: Array, b: Array) -> Array:
         return (betaln(a, b) - (a - 1.0) * digamma(a) - (b - 1.0) * digamma(b)

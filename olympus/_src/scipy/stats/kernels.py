@@ -130,6 +130,13 @@ def log_gamma_sf(x: Array, a: Array) -> Array:
     return log_of(value, gammainc(a, x), tail)
 
 
+def beta_cdf(x: Array, y: Array, a: Array, b: ArrayLike, above: bool = False) -> Array:
+    """I(a, b; x) for x + y = 1, or 1 less it if `above`, from the smaller of x and y."""
+    high = x > 0.5
+    part = betainc(where(high, b, a), where(high, a, b), where(high, y, x))
+    return where(high != above, 1.0 - part, part)
+
+
 def log_beta_cdf(x: Array, y: Array, a: Array, b: Array) -> Array:
     """log I(a, b; x) for x + y = 1."""
     value = betainc(a, b, x)

@@ -23,7 +23,7 @@ from ...types import dtypes
 from ..special.gammas import betainc, betaln, digamma, gammaincc, gammaln
 from ..special.normal import log_ndtr, ndtr, ndtri
 from .distribution import ByLogCdf, ByLogSf, Continuous, Mirrored, formula, published
-from .kernels import log1p_square, log_beta_cdf, log_gamma_sf, log_of, stirling_error
+from .kernels import beta_cdf, log1p_square, log_beta_cdf, log_gamma_sf, log_of, stirling_error
 from .quantiles import with_density
 
 _LOG_ROOT_TWICE_PI = 0.5 * math.log(2.0 * math.pi)
@@ -169,10 +169,7 @@ class T(Mirrored):
 
     def _cdf(self, x: Array, df: Array) -> Array:
         square = x * x
-        y, z = df / (df + square), square / (df + square)
-        inner = y > 0.5
-        tail = where(inner, 0.5 - 0.5 * betainc(0.5, 0.5 * df, where(inner, z, 0.5)),
-                     0.5 * betainc(0.5 * df, 0.5, where(inner, 0.5, y)))
+        tail = 0.5 * beta_cdf(df / (df + square), square / (df + square), 0.5 * df, 0.5)
         return where(x > 0, 1.0 - tail, tail)
 
     def _smooth_cdf(self, x: Array, df: Array) -> Array:
@@ -189,8 +186,10 @@ class T(Mirrored):
         z = where(low, x, -1.0)
         ratio = (z / df) * z
         tail = log_beta_cdf(1.0 / (1.0 + ratio), ratio / (1.0 + ratio), 0.5 * df, 0.5 + 0.0 * df)
-        inner = where(low, 0.0, x)
-        return where(low, tail - math.log(2.0), log_of(self.cdf(inner, df), self.cdf(-inner, df)))
+        above = x > 0.0
+        lower = self.cdf(where(low, 0.0, where(above, -x, x)), df)
+        value, other = where(above, 1.0 - lower, lower), where(above, lower, 1.0 - lower)
+        return where(low, tail - math.log(2.0), log_of(value, other))
 
     def var(self, df: Array) -> ArrayLike:
         two = df > 2
