@@ -135,7 +135,7 @@ class Segments:
         """x[..., n] -> [..., segments, nperseg]."""
         *others, size = typeof(x).shape
         starts, step = self.starts(size), self.step
-        if not is_static((size, self.nperseg)) or self.nperseg > _SHIFTS * step:
+        if not is_static((size, self.nperseg)) or less(_SHIFTS * step, self.nperseg):
             return x[..., starts[:, None] + np.arange(self.nperseg)]
         # Rows of `step` samples side by side, each a row further: no table of places is written.
         count, whole, rest = len(starts), *divmod(self.nperseg, step)
@@ -149,14 +149,16 @@ class Segments:
         """[..., segments, nperseg] -> [..., n], the transpose of `cut`: sums where they overlap."""
         *others, count, length = typeof(pieces).shape
         step, size = self.step, length + (count - 1) * self.step
-        if not is_static((count, length)) or length > _SHIFTS * step:
+        if not is_static((count, length)) or less(_SHIFTS * step, length):
             positions = counted(count)[:, None] * step + np.arange(length)
             return zeros((*others, size), pieces.dtype).at[..., positions].add(pieces)
         shifts = -(-length // step)
         none = [(0, 0, 0)] * len(others)
         pieces = pad(pieces, 0, [*none, (0, 0, 0), (0, shifts * step - length, 0)])
-        rows = sum([pad(pieces[..., k * step:(k + 1) * step], 0, [
-            *none, (k, shifts - 1 - k, 0), (0, 0, 0)]) for k in range(shifts)])
+        rows = zeros((*others, count + shifts - 1, step), pieces.dtype)
+        for k in range(shifts):
+            rows = rows + pad(pieces[..., k * step:(k + 1) * step], 0, [
+                *none, (k, shifts - 1 - k, 0), (0, 0, 0)])
         return rows.reshape(*others, -1)[..., :size]
 
     def starts(self, size: int) -> Any:
