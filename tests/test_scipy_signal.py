@@ -629,3 +629,14 @@ def test_smoothing_by_polynomials_is_scipys(rng):
 def test_refusals_of_filters(call, match):
     with pytest.raises(ValueError, match=match):
         call()
+
+
+def test_programs_of_long_spectra_hold_no_table_of_their_samples():
+    x = olympus.ShapeDtypeStruct((100_000,), np.float32)
+    for overlap in (128, 100):      # which divides the segments, and which does not
+
+        def there_and_back(x):
+            z = signal.stft(x, nperseg=256, noverlap=overlap)[2]
+            return signal.istft(z, nperseg=256, noverlap=overlap)[1]
+
+        assert len(olympus.jit(there_and_back).lower(x).as_text()) < 50_000

@@ -286,6 +286,32 @@ def matrices_and_order(L):
     }
 
 
+def networks(L):
+    """Attention of long sequences, a loss and a spectrogram: name -> (function, shapes)."""
+    np_, nn = L.numpy, L.nn
+
+    S = specs(L)
+    def slopes(q, k, v):
+        return L.grad(lambda *qkv: (nn.dot_product_attention(
+            *qkv, is_causal=True).astype(F32) ** 2).sum(), (0, 1, 2))(q, k, v)
+
+    def masked(q, lengths):
+        return nn.dot_product_attention(q, q, q, query_seq_lengths=lengths, local_window_size=64,
+                                        key_value_seq_lengths=lengths)
+
+    def loss(x, y):
+        return -(nn.log_softmax(x) * nn.one_hot(y, 1000)).sum(-1).mean()
+
+    heads, few = [S(1, 2048, n, 64, d=np_.bfloat16) for n in (8, 2)]
+    return {
+        "attention gradient": (slopes, heads, heads, heads),
+        "grouped attention gradient": (slopes, heads, few, few),
+        "masked attention": (masked, S(2, 512, 8, 64, d=np_.bfloat16), S(2, d=np.int32)),
+        "one-hot loss gradient": (L.grad(loss), S(512, 1000), S(512, d=np.int32)),
+        "stft": (lambda x: L.scipy.signal.stft(x, nperseg=128)[2], S(2, 4096)),
+    }
+
+
 def further_functions(L):
     """The other functions on small arguments: name -> (function, shapes)."""
     np_, lax, scipy = L.numpy, L.lax, L.scipy
@@ -355,7 +381,7 @@ def further_functions(L):
 
 def functions(L):
     """Single functions on small arguments: name -> (function, shapes of arguments)."""
-    return {**matrices_and_order(L), **further_functions(L)}
+    return {**matrices_and_order(L), **further_functions(L), **networks(L)}
 
 
 def topologies(L):

@@ -86,6 +86,12 @@ def _visible(shape: Sequence[int], mask: ArrayLike | None, is_causal: bool, wind
     return functools.reduce(logical_and, masks) if masks else None
 
 
+def _in_groups(x: Array, heads: tuple[int, int]) -> Array:
+    """An array that broadcasts to [B, N, T, S], as one that does to [B, K, N / K, T, S]."""
+    batch, n, *others = (1,) * (4 - x.ndim) + x.shape
+    return reshape(x, (batch, *((1, 1) if definitely_equal(n, 1) else heads), *others))
+
+
 def _scale(size: int) -> Any:
     """1 / sqrt(size); an array where the size is symbolic."""
     return 1 / math.sqrt(size or 1) if is_static((size,)) else el.sqrt(1 / size)
@@ -104,11 +110,12 @@ def _attention(query: Any, key: Any, value: Any, bias: Any, mask: Any, scale: Ar
         "btnh,bsnh->bnts", "bnts,bsnh->btnh")
     queries = reshape(query, heads) if grouped else query
     logits = einsum(subscripts[0], queries, key, preferred_element_type=wide)
-    logits = uf.multiply(reshape(logits, (b, n, t, s)) if grouped else logits,
-                         convert(scale, wide))
+    logits = uf.multiply(logits, convert(scale, wide))
+    seen = _visible((b, n, t, s), mask, is_causal, window, lengths)
+    if grouped:     # to merge the axes of heads, XLA would transpose the logits
+        bias, seen = (x if x is None else _in_groups(x, heads[2:4]) for x in (bias, seen))
     if bias is not None:
         logits = uf.add(logits, astype(bias, wide))
-    seen = _visible(logits.shape, mask, is_causal, window, lengths)
     # By `is_causal` alone each query looks at the first key.
     limited = any(x is not None for x in (mask, window, *lengths))
     if seen is not None and not limited:
@@ -118,12 +125,10 @@ def _attention(query: Any, key: Any, value: Any, bias: Any, mask: Any, scale: Ar
     weights, lse = _normalized(logits, seen, infinite, empty)
     # In half precision as the values are; 8 bits would be too few.
     narrow = wide if dtypes.itemsize_bits(value.dtype) < 16 else value.dtype
-    weights = astype(weights, narrow)
-    if grouped:
-        weights = reshape(weights, (b, k, heads[3], t, s))
-    out = astype(einsum(subscripts[1], weights, astype(value, narrow),
+    out = astype(einsum(subscripts[1], astype(weights, narrow), astype(value, narrow),
                         preferred_element_type=wide), query.dtype)
-    out = reshape(out, query.shape) if grouped else out
+    if grouped:
+        out, lse = reshape(out, query.shape), reshape(lse, (b, n, t))
     return (out, astype(transpose(lse, (0, 2, 1)), query.dtype)) if return_residual else out
 
 

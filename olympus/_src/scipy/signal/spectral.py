@@ -12,13 +12,14 @@ from ...base.docstrings import complete_docstrings
 from ...base.typing import Array, ArrayLike, DTypeLike
 from ...core.trace import typeof
 from ...jit.fused import fused, unasked
+from ...lax.slicing import pad
 from ...numpy import reductions
 from ...numpy.arithmetic import abs as absolute
 from ...numpy.creation import asarray, ones_like, zeros
 from ...numpy.fft import fft, fftfreq, ifft, irfft, rfft, rfftfreq
 from ...numpy.joining import concatenate, stack
 from ...numpy.linalg.systems import qr
-from ...numpy.manipulation import broadcast_arrays, flip, moveaxis
+from ...numpy.manipulation import broadcast_arrays, broadcast_to, flip, moveaxis
 from ...numpy.promote import array_args, inexact, promote_dtypes, to_array
 from ...numpy.selection import where
 from ...numpy.statistics import mean, median
@@ -134,7 +135,7 @@ class Segments:
         """x[..., n] -> [..., segments, nperseg]."""
         *others, size = typeof(x).shape
         starts, step = self.starts(size), self.step
-        if not is_static((size, self.nperseg)) or self.nperseg > _SHIFTS * step:
+        if not is_static((size, self.nperseg)) or less(_SHIFTS * step, self.nperseg):
             return x[..., starts[:, None] + np.arange(self.nperseg)]
         # Rows of `step` samples side by side, each a row further: no table of places is written.
         count, whole, rest = len(starts), *divmod(self.nperseg, step)
@@ -143,6 +144,22 @@ class Segments:
         rows = x[..., :(count + whole) * step].reshape(*others, count + whole, step)
         parts = [rows[..., k:k + count, :] for k in range(whole)]
         return concatenate([*parts, rows[..., whole:, :rest]], -1)
+
+    def overlapped(self, pieces: Array) -> Array:
+        """[..., segments, nperseg] -> [..., n], the transpose of `cut`: sums where they overlap."""
+        *others, count, length = typeof(pieces).shape
+        step, size = self.step, length + (count - 1) * self.step
+        if not is_static((count, length)) or less(_SHIFTS * step, length):
+            positions = counted(count)[:, None] * step + np.arange(length)
+            return zeros((*others, size), pieces.dtype).at[..., positions].add(pieces)
+        shifts = -(-length // step)
+        none = [(0, 0, 0)] * len(others)
+        pieces = pad(pieces, 0, [*none, (0, 0, 0), (0, shifts * step - length, 0)])
+        rows = zeros((*others, count + shifts - 1, step), pieces.dtype)
+        for k in range(shifts):
+            rows = rows + pad(pieces[..., k * step:(k + 1) * step], 0, [
+                *none, (k, shifts - 1 - k, 0), (0, 0, 0)])
+        return rows.reshape(*others, -1)[..., :size]
 
     def starts(self, size: int) -> Any:
         """Where each segment of a signal begins."""
@@ -491,10 +508,8 @@ def istft(Zxx: ArrayLike, fs: ArrayLike = 1.0, window: Window = "hann", nperseg:
     scale = (reductions.sum(window_) if scaling == "spectrum" else
              (asarray(fs, window_.dtype) * reductions.sum(window_ * window_)) ** 0.5)
     size = length + (count - 1) * plan.step
-    positions = counted(count)[:, None] * plan.step + np.arange(length)
-    x = zeros((*typeof(pieces).shape[:-2], size), pieces.dtype).at[..., positions].add(
-        pieces * window_ * scale)
-    norm = zeros((size,), window_.dtype).at[positions].add(window_ * window_)
+    x = plan.overlapped(pieces * window_ * scale)
+    norm = plan.overlapped(broadcast_to(window_ * window_, (count, length)))
     if boundary:
         half = length // 2
         x, norm = x[..., half:size - half], norm[half:size - half]
