@@ -170,6 +170,8 @@ def test_sums_with_a_complex_zero_have_the_signs_of_its_parts(zero):
     zero = np.complex64(zero)
     for fun, want in ((lambda x, c: x + c, x + zero), (lambda x, c: x - c, x - zero),
                       (lambda x, c: c + x, x + zero), (lambda x, c: c - x, zero - x),
+                      (lambda x, c: x + onp.conj(c), x + zero.conj()),
+                      (lambda x, c: x + lax.complex(c.real, onp.asarray(c.imag)), x + zero),
                       (lambda x, c: lax.fori_loop(0, 2, lambda i, y: y + c, x), x + zero)):
         for constant in zero, np.full(x.shape, zero):
             found = np.asarray(olympus.jit(lambda x: fun(x, constant))(x))
