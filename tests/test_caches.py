@@ -672,8 +672,8 @@ CACHES = {
         "process, or the operation's body | 1024",
     ("control/platform.py", "platform_cond"): "platforms | process | as many as there are",
     # what lowering makes again and again
-    ("lowering/rule_programs.py", "_programs"): "primitive, params, avals, platform, rule's code, "
-        "Context | process | 512",
+    ("lowering/rule_programs.py", "_programs"): "primitive, params, avals, platform, rule's code "
+        "and partial, Context | process | 512",
     ("lowering/glances.py", "GLANCES"): "primitive | process | 1024",
     ("lowering/kernels.py", "_applying"): "primitive, params, avals | process | 4096",
     ("lowering/attributes.py", "_types"): "aval or dtype | process | 65536, the context 32 MiB",

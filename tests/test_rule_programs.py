@@ -1,5 +1,6 @@
 """Lowering rules that are programs: kept, called as functions, at the user's line, values as is."""
 
+import functools
 import inspect
 import re
 
@@ -9,7 +10,9 @@ import pytest
 import olympus
 import olympus.numpy as onp
 from olympus import lax
+from olympus.extend.core import Primitive
 from olympus.extend.random import define_prng_impl
+from olympus.interpreters import mlir
 
 KEY = olympus.random.key(3)
 
@@ -143,3 +146,20 @@ def test_draws_deep_in_a_nest_of_calls_are_written_out():
 
     assert "threefry2x32" not in functions(olympus.jit(nested(20)).lower(KEY))
     assert "threefry2x32" in functions(olympus.jit(nested(3)).lower(KEY))
+
+
+def test_formulas_that_differ_in_the_arguments_of_a_partial_have_a_program_each():
+    """Regression: a second formula of one primitive, by the same code, was the first one."""
+    def scaled(factor, x, power=1):
+        return lax.mul(lax.integer_pow(x, power), factor)
+
+    def lowered(b, x):
+        return [b.by_rule(functools.partial(fun, power=power), [x], b.avals_in)[0]
+                for fun in (functools.partial(scaled, 2.0), functools.partial(scaled, 3.0))
+                for power in (1, 2)]
+
+    several_p = Primitive("several")
+    several_p.multiple_results = True
+    several_p.def_abstract_eval(lambda x: [x] * 4)
+    mlir.register_lowering(several_p, lowered)
+    assert [float(x) for x in olympus.jit(several_p.bind)(5.0)] == [10, 50, 15, 75]

@@ -170,6 +170,8 @@ def test_sums_with_a_complex_zero_have_the_signs_of_its_parts(zero):
     zero = np.complex64(zero)
     for fun, want in ((lambda x, c: x + c, x + zero), (lambda x, c: x - c, x - zero),
                       (lambda x, c: c + x, x + zero), (lambda x, c: c - x, zero - x),
+                      (lambda x, c: x + onp.conj(c), x + zero.conj()),
+                      (lambda x, c: x + lax.complex(c.real, onp.asarray(c.imag)), x + zero),
                       (lambda x, c: lax.fori_loop(0, 2, lambda i, y: y + c, x), x + zero)):
         for constant in zero, np.full(x.shape, zero):
             found = np.asarray(olympus.jit(lambda x: fun(x, constant))(x))
@@ -736,6 +738,25 @@ def test_a_write_reads_no_element_that_it_has_written(name):
     """XLA:CPU writes in place, and copies no array that it takes for another one, reshaped."""
     f, expected = WRITES[name]
     np.testing.assert_array_equal(olympus.jit(f)(onp.arange(8)), expected)
+
+
+# Values that XLA computes in another shape or that are reshaped, and a reader behind a barrier.
+BEHIND_BARRIERS = {
+    "elements": (lambda x: x[onp.arange(8) * 7 % 8], lax.optimization_barrier, (8, 8)),
+    "sums": (lambda x: x.sum(1, keepdims=True), olympus.jit(lax.optimization_barrier), (8, 1)),
+    "a sort": (lambda x: onp.sort(x, 0), lambda y: lax.optimization_barrier((y, y))[0], (-1,)),
+    "a fence": (lambda x: onp.exp(x / 64), lambda y: onp.sqrt(abs(y) * y) / y * y, (-1,)),
+    "ldexp": (olympus.jit(lambda x: onp.cumsum(x, 0)), lambda y: onp.ldexp(y, 1) / 2, (1, 8, 8)),
+}
+
+
+@pytest.mark.parametrize("name", BEHIND_BARRIERS)
+def test_no_element_is_overwritten_before_it_is_read_beside_a_barrier(name):
+    made, read, shape = BEHIND_BARRIERS[name]
+    x = np.arange(64, dtype="f4").reshape(8, 8) * 5 % 13 + 1
+    y = np.asarray(made(x))
+    out = olympus.jit(lambda x: read((y := made(x)).reshape(shape)) + y[::-1].reshape(shape))(x)
+    np.testing.assert_allclose(out, (y + y[::-1]).reshape(shape), rtol=1e-5)
 
 
 def test_a_mapped_write_of_a_whole_array_leaves_nothing_of_the_write_before():

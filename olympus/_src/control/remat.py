@@ -65,11 +65,9 @@ class Checkpoint(Call):
         if b.stays:
             return b.call_kept(olympuspr, args, part)
         flags = prevent_cse if type(prevent_cse) is tuple else (prevent_cse,) * len(args)
-        guarded = list(compress(args, flags))
-        if differentiated and guarded:
+        if differentiated and any(flags):
             # Without the barrier XLA would merge the second computation with the first.
-            results = iter(b.ops("stablehlo.optimization_barrier", guarded, None,
-                                 [x.type for x in guarded]).results)
+            results = iter(b.barriers([*compress(args, flags)], [*compress(b.avals_in, flags)]))
             args = tuple([b.spread(next(results), a) if flag else x
                           for x, a, flag in zip(args, b.avals_in, flags, strict=True)])
         return b.call_inline(olympuspr, args, part)

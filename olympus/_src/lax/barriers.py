@@ -86,7 +86,7 @@ class OptimizationBarrier(Primitive):
         return list(avals)
 
     def lower(self, b: Builder, *xs: IrValue) -> list[IrValue]:
-        return list(b.ops("stablehlo.optimization_barrier", xs).results)
+        return b.barriers(xs, b.avals_in)
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent]
             ) -> tuple[Sequence[Array], Sequence[Tangent]]:

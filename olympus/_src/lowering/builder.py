@@ -696,7 +696,8 @@ class Builder(Emitter):
 
     def by_rule(self, fun: OfArrays, xs: Sequence[IrValue], avals: Sequence[ShapedArray]
                 ) -> list[IrValue]:
-        """`traced`, if the primitive, the params and the operands' avals determine `fun`.
+        """`traced`, if the primitive, the params and the operands' avals determine `fun`, but for
+        the arguments of a partial.
 
         One program serves all such equations, and a long one becomes a function of the module.
         """

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from ..base import lib
 from ..base.lib import mlir
 from ..base.source import Source
 from ..base.typing import DType, IrOperation, IrType, IrValue, StaticScalar
@@ -30,7 +31,7 @@ from .context import ModuleContext, emit_header
 from .marks import FRONTEND, KEPT, ONE_KERNEL, dictionary
 from .platforms import PlatformOpen
 
-BOOL = dtypes.as_dtype(bool)
+BOOL, _I32 = dtypes.as_dtype(bool), dtypes.as_dtype("int32")
 OWN: Any = object()
 Dims = tuple[int, ...]
 
@@ -246,7 +247,9 @@ class Emitter:
         to the simplifier, and is fused; so is a bfloat16 that is rounded once more. Integers are
         behind a fence so seldom that a barrier does.
         """
-        if not self.module.fences_by_choice or not dtypes.is_inexact(aval.dtype):
+        if not self.module.fences_by_choice:
+            return self.chosen(x, aval) if lib.LATE_BARRIERS else self._barrier(x)
+        if not dtypes.is_inexact(aval.dtype):
             return self._barrier(x)
         if dtypes.is_complex(aval.dtype):
             part = aval.update(dtype=dtypes.to_real_dtype(aval.dtype))
@@ -264,6 +267,33 @@ class Emitter:
             return self._barrier(x)
         is_number = self.compare("EQ", x, x, "FLOAT", aval.update(dtype=BOOL))
         return self.op("stablehlo.select", [is_number, x, self.full(aval, math.nan)], None, aval)
+
+    def chosen(self, x: IrValue, aval: ShapedArray) -> IrValue:
+        """A value behind a choice that XLA does not know to be always the same.
+
+        Where barriers stay until XLA:CPU has fused operations (jaxlib 0.12.0.1), a kernel may read
+        a barrier's result and its operand as two arrays, which are one memory: it would write in
+        place of the first and read elements of the second that it has overwritten.
+        """
+        axes = [d for d, n in enumerate(aval.shape) if not definitely_equal(n, 1)]
+        if not axes:
+            return self._barrier(x)
+        scalars, key = self.block.scalars, (bool, "behind a barrier", BOOL)
+        if key not in scalars:
+            scalars[key] = self._barrier(self.scalar(True, BOOL))
+        # A choice of broadcasts would become the broadcast of a choice, which is a scalar to XLA.
+        other = self.convert(self.op("stablehlo.iota", [], {
+            "iota_dimension": attr(f"{axes[0]} : i64")}, aval.update(dtype=_I32)), aval)
+        return self.op("stablehlo.select", [scalars[key], x, other], None, aval)
+
+    def barriers(self, xs: Sequence[IrValue], avals: Sequence[ShapedArray]) -> list[IrValue]:
+        """The values, none of them available to XLA before all are computed."""
+        if lib.LATE_BARRIERS and self.module.platform == "cpu":
+            unreduced = self.module.places.is_unreduced     # which Shardy would sum here
+            return [self._barrier(x) if a.tagged and unreduced(a) else self.chosen(x, a)
+                    for x, a in zip(xs, map(physical_aval, avals), strict=True)]
+        return list(self.ops("stablehlo.optimization_barrier", xs, None,
+                             [x.type for x in xs]).results)
 
     def put_behind_fences(self, env: dict[Var, IrValue], variables: Sequence[Var],
                           repeated: Sequence[Var] = (), late: Sequence[Var] = ()) -> None:

@@ -163,9 +163,12 @@ def _term(notes: Notes, eqn: OlympusprEqn, sign: int) -> None:
             if bits := (p if is_zero(q, 1) else q)[0] & ALIKE:
                 notes.made[out] = bits, None
             return
-        # What XLA computes of constants may be 0.
-        notes.fence_on_cpus(eqn, *[a for a, made in ((x, p), (y, q)) if (
-            may_be_zero(made) and (a is y or sign > 0))])
+        # What XLA computes of constants may be 0. It drops complex ones behind fences, too.
+        computed = [a for a, made in ((x, p), (y, q)) if may_be_zero(made) and (
+            a is y or sign > 0)]
+        if dtypes.is_complex(aval.dtype):
+            notes.held.update(computed)
+        notes.fence_on_cpus(eqn, *computed)
         p, q = notes.of(x), notes.of(y)
         if q[1] is not None and sign < 0:
             q = q[0], -q[1]
@@ -242,6 +245,12 @@ def negation(notes: Notes, eqn: OlympusprEqn) -> None:
 
 def part(notes: Notes, eqn: OlympusprEqn) -> None:
     """Parts of complex numbers and of their parts, the bits of a number: again the operand."""
+    numbers = [value_of(notes.of(x)) for x in eqn.invars]
+    if set(numbers) == {0} and eqn.primitive.name in ("conj", "complex"):
+        zeros = [n for n in numbers if n is not None]
+        notes.note_constant(eqn, zeros[0].conjugate() if type(zeros[0]) is complex
+                            else complex(*zeros))
+        return
     bits, _ = notes.joined(eqn.invars)
     if bits:
         notes.made[eqn.outvars[0]] = bits & ~CONSTANT, None

@@ -7,7 +7,7 @@ than to emit its operations, so one program serves all equations of a primitive,
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from types import CodeType
 from typing import Any, TypeAlias
 
@@ -38,19 +38,23 @@ def staged(fun: OfArrays, avals: Sequence[ShapedArray]) -> ClosedOlympuspr:
 def rule_program(eqn: OlympusprEqn, avals_in: Sequence[ShapedArray], platform: str | None,
                  fun: OfArrays, avals: Sequence[ShapedArray]) -> ClosedOlympuspr:
     """The program of `fun` on values of `avals`, which emits an equation on `avals_in`."""
-    code = _code(fun)
+    code, partial = _code(fun)
     # The code's id is the key, because hashing a code object hashes its constants; the entry keeps
     # the code alive.
     key = (eqn.primitive, *eqn.params.items(), *avals_in, None, *avals, platform, id(code),
-           current_context())
+           *partial, current_context())
     found = _programs.get(key)
     if found is None:
         found = _programs[key] = staged(fun, avals), code
     return found[0]
 
 
-def _code(fun: Any) -> CodeType:
-    """The code of a rule: one rule may have several function objects."""
+def _code(fun: Any) -> tuple[CodeType, list[tuple[type, Hashable]]]:
+    """The code of a rule, since one rule may have several function objects, and the arguments that
+    a partial gives it.
+    """
+    partial = list[tuple[type, Hashable]]()
     while isinstance(fun, functools.partial):
+        partial += [(type(x), x) for x in (*fun.args, *fun.keywords, *fun.keywords.values())]
         fun = fun.func
-    return fun.__code__
+    return fun.__code__, partial

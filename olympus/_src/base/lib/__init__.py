@@ -43,7 +43,7 @@ from olympus._src.base.lib.host import (
     set_explain_collective, set_text_of_failure, wait_for_hosts,
 )
 from olympus._src.base.lib.loading import (
-    _jax, answer_for_jax, jaxlib_version, libraries, no_jax, pretty_printer, utils,
+    LATE_BARRIERS, _jax, answer_for_jax, jaxlib_version, libraries, no_jax, pretty_printer, utils,
     warn_if_jax_loaded,
 )
 from olympus._src.base.lib.loading import weakref_lru_cache as _weakref_lru_cache

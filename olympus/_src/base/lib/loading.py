@@ -38,12 +38,20 @@ else:
     )
 
 
+def _numbers(version: str) -> tuple[int, ...]:
+    match = re.match(r"[\d.]*\d", version)
+    return tuple(int(n) for n in match[0].split(".")) if match else ()
+
+
+#: Whether XLA:CPU drops `optimization_barrier` only after it has fused operations and inserted
+#: copies, by which a barrier's result may be overwritten while its operand is read.
+LATE_BARRIERS = _numbers(jaxlib_version) >= (0, 12)
+
+
 def check_version(version: str) -> None:
     """Warn if this jaxlib is outside the range that Olympus is tested with."""
-    match = re.match(r"[\d.]*\d", version)
-    numbers = tuple(int(n) for n in match[0].split(".")) if match else ()
     lowest, highest = TESTED
-    if not lowest <= numbers <= highest:
+    if not lowest <= _numbers(version) <= highest:
         warnings.warn(
             f"olympus: found jaxlib {version}; tested with jaxlib 0.10.2 to 0.12.0.1. "
             f"If something fails, install a tested one: {INSTALL}",

@@ -70,12 +70,12 @@ class Conflict(enum.Enum):
 
 
 def apart(b: Builder, x: IrValue, update: IrValue, starts: Sequence[IrValue] = ()
-          ) -> tuple[IrValue, bool]:
-    """An update that XLA:CPU may write into `x`, and whether a barrier must follow the result."""
-    found = conflict(b, x, update, starts)
-    if found is Conflict.BY_SOURCES and b.module.keeps_calls:
-        return b.kept([update])[0], False
-    return update, found is not Conflict.NONE
+          ) -> tuple[IrValue, Conflict]:
+    """An update to write into `x`, in memory where that prevents a conflict; and the one left."""
+    left = conflict(b, x, update, starts)
+    if left is Conflict.BY_SOURCES and b.module.keeps_calls:
+        return b.kept([update])[0], Conflict.NONE
+    return update, left
 
 
 def stored(b: Builder, x: IrValue, conflict: bool = False) -> IrValue:
@@ -104,8 +104,8 @@ def prepared(b: Builder, xs: Sequence[IrValue], indices: IrValue, updates: Seque
     """
     behind, updates = False, [*updates]
     for x, j in itertools.product(xs, range(len(xs))):
-        updates[j], another = apart(b, x, updates[j])
-        behind = behind or another
+        updates[j], left = apart(b, x, updates[j])
+        behind = behind or left is not Conflict.NONE
     if prod(index.shape[:-1]) == 1:     # XLA makes a slice and its update of it
         xs = [stored(b, x, behind) for x in xs]
     places = b.module.places
@@ -134,19 +134,17 @@ def _extended(b: Builder, x: IrValue, value: IrValue, aval: ShapedArray, more: S
 
 def write(b: Builder, x: IrValue, update: IrValue, starts: Sequence[IrValue]) -> IrValue:
     """stablehlo.dynamic_update_slice, which XLA:CPU may do in place."""
-    name, found = "stablehlo.dynamic_update_slice", conflict(b, x, update, starts)
-    x = x if found is Conflict.BY_SOURCES else stored(b, x)
-    if found is Conflict.BY_SOURCES and not b.module.keeps_calls:
+    name = "stablehlo.dynamic_update_slice"
+    update, left = apart(b, x, update, starts)
+    if left is Conflict.BY_SOURCES:
         # No call keeps the update apart; so a choice is written, which is another array.
         flags = b.avals_out[0].update(dtype=_BOOL)
         placed = b.op(name, [b.full(b.avals_out[0], 0), update, *starts])
         mask = b.op(name, [b.full(flags, False), b.full(b.avals_in[1].update(dtype=_BOOL), True),
                            *starts], None, flags)
         return b.op("stablehlo.select", [mask, placed, x])
-    if found is Conflict.BY_SOURCES:
-        update = b.kept([update])[0]
-    out = b.op(name, [x, update, *starts])
-    return out if found is not Conflict.BY_READERS else (
+    out = b.op(name, [stored(b, x), update, *starts])
+    return out if left is Conflict.NONE else (
         b.ops("stablehlo.optimization_barrier", [out]).results[0])
 
 
