@@ -58,7 +58,8 @@ class ConvertElementType(Primitive):
             x = b.op("stablehlo.real", [x], None, old.update(dtype=dtypes.to_real_dtype(old.dtype)))
         if kind == "b" and dtypes.is_inexact(new.dtype):
             # XLA would select 0 for a product with a converted boolean, where NaN * False is NaN.
-            if b.module.fences_by_choice and new.dtype.itemsize > 1:    # GPUs' tiles hold no bytes
+            # Tiles of GPUs hold no bytes; TPUs read more for a choice.
+            if b.module.fences_by_choice and b.platform != "tpu" and new.dtype.itemsize > 1:
                 return b.op("stablehlo.select", [x, b.full(new, 1), b.full(new, 0)])
             x = b.convert(x, old.update(dtype=np.dtype("uint8")))
         return b.convert(x, new)
