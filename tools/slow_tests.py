@@ -5,16 +5,17 @@
     python tools/slow_tests.py quick.xml slow.xml > new.txt; mv new.txt tests/data/slow.txt
 
 `tests/conftest.py` marks them, so that the README's command leaves them to `.ci/run`. A test is
-slow that takes more than `ALONE` seconds, or, of a function with many tests, more than `ALIKE`; two
-tests of each function stay. Lines that end in `*` stand for all that begin so. These lines stay,
-and so do cases on several devices: one process runs them, and their time is the first test's.
+slow that takes more seconds than the limit for functions with as many tests; two tests of a
+function with many stay. Lines that end in `*` stand for all that begin so. These lines stay, and so
+do cases on several devices: one process runs them, and their time is the first test's.
 """
 
 import sys
 import xml.etree.ElementTree
 from pathlib import Path
 
-ALONE, ALIKE, MANY = 0.25, 0.12, 5
+LIMITS = {60: 0.08, 5: 0.12, 1: 0.25}      # seconds, by the number of tests of a function
+MANY = 5
 TOGETHER = ("::test_on_eight_devices[", "::test_on_several_devices[")
 PAGE = Path(__file__).parent.parent / "tests" / "data" / "slow.txt"
 
@@ -32,9 +33,9 @@ def main(*reports: str) -> None:
                 functions.setdefault(name.split("[")[0], []).append(
                     (float(case.get("time", 0)), name))
     for tests in functions.values():
-        many = len(tests) >= MANY
-        kept.update(name for seconds, name in sorted(tests)[2 * many:]
-                    if seconds > (ALIKE if many else ALONE))
+        limit = next(limit for count, limit in LIMITS.items() if len(tests) >= count)
+        left_quick = 2 if len(tests) >= MANY else 0
+        kept.update(name for seconds, name in sorted(tests)[left_quick:] if seconds > limit)
     print("\n".join(sorted(kept)))
 
 
