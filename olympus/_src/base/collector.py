@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def collector_paused() -> Iterator[None]:
-    """Within it, cycles are not looked for; afterwards, whatever is raised, as before."""
+    """Within it, cycles are not looked for; afterwards, also after an error, as before."""
     collecting = gc.isenabled()
     gc.disable()
     try:

@@ -133,7 +133,7 @@ class JitOptions(NamedTuple):
     notes: bool = True      # whether its failures may be noted, to be raised later
 
     def check(self) -> None:
-        """An error for options that are wrong whatever the function is."""
+        """An error for options that are wrong for every function."""
         device, flags = self.device, self.compiler_options
         if device is not None and not isinstance(device, lib.Device):
             raise TypeError(f"jit: device {device!r} given; a Device of olympus.devices(), or None,"

@@ -287,7 +287,7 @@ class Emitter:
         return self.op("stablehlo.select", [scalars[key], x, other], None, aval)
 
     def barriers(self, xs: Sequence[IrValue], avals: Sequence[ShapedArray]) -> list[IrValue]:
-        """The values, none of them available to XLA before all are computed."""
+        """The values behind one barrier, or each behind a choice where barriers are late."""
         if lib.LATE_BARRIERS and self.module.platform == "cpu":
             unreduced = self.module.places.is_unreduced     # which Shardy would sum here
             return [self._barrier(x) if a.tagged and unreduced(a) else self.chosen(x, a)

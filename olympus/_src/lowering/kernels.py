@@ -69,9 +69,9 @@ def with_kernels_on_parts(prim: Primitive) -> Callable[..., IrValue | Sequence[I
     def lower(b: Builder, *xs: IrValue, **params: Hashable) -> IrValue | Sequence[IrValue]:
         atoms, wholes, outs = b.eqn.invars, b.avals_in, b.avals_out
         cut = [i for i, atom in enumerate(atoms) if type(atom) is not Literal]
-        found = None if b.block.sizes is not None or max(
-            wholes[0].size, wholes[-1].size) < least else _cut_by_types(
-            [wholes[i] for i in cut], outs, params)
+        found = None
+        if b.block.sizes is None and max(wholes[0].size, wholes[-1].size) >= least:
+            found = _cut_by_types([wholes[i] for i in cut], outs, params)
         if found is None:
             return plain(b, *xs, **params)
         mesh, spec = found
@@ -101,7 +101,7 @@ def with_kernels_on_parts(prim: Primitive) -> Callable[..., IrValue | Sequence[I
 
 
 def _cut_by_types(avals: Sequence[ShapedArray], outs: Sequence[ShapedArray], params: Params
-         ) -> tuple[AbstractMesh, PartitionSpec] | None:
+                  ) -> tuple[AbstractMesh, PartitionSpec] | None:
     """The mesh and the spec by which types cut all operands, if axes in `params` stay whole."""
     axes: Any = params.get("axes", ())
     mesh = next((a.sharding.mesh.abstract_mesh for a in avals if a.explicit), None)

@@ -597,7 +597,6 @@ KERNELS = {
     log1p_p: (_odd(2.4, double=LEAST_DOUBLES), _double(2.0, float64.log1p, LEAST_QUICK)),
     log2_p: (_ODD_16_64, _double(4.0, functools.partial(float64.log_to, base=2), LEAST_QUICK)),
     log10_p: (_ODD_16_64, _double(4.2, functools.partial(float64.log_to, base=10), LEAST_QUICK)),
-    rem_p: (
-            Kernel("quotient in float64", _SLOW, functools.partial(_is_narrow, LEAST_POWERS),
+    rem_p: (Kernel("quotient in float64", _SLOW, functools.partial(_is_narrow, LEAST_POWERS),
                    functools.partial(_where_none, _rem, _has_large_quotient, None), 12.9),
             integers.REMAINDER)}
