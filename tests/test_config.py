@@ -499,7 +499,7 @@ def test_meshes_enter_no_block_where_that_is_asked_for():
             pass
 
 
-def test_programs_are_written_where_that_is_asked_for(tmp_path):
+def test_programs_are_written_where_that_is_asked_for(clear_caches, tmp_path):
     def triple(x):
         return x * 3
 

@@ -272,7 +272,7 @@ def told():
     monitoring.clear_event_listeners()
 
 
-def test_compiling_is_told_with_the_functions_name(told):
+def test_compiling_is_told_with_the_functions_name(clear_caches, told):
     def cubed(x):
         return x * x * x
 
