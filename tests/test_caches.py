@@ -376,7 +376,7 @@ def test_complex_numbers_are_told_apart_by_the_signs_of_their_zeros(apply, wrap)
 
 
 @pytest.fixture
-def work(monkeypatch):
+def work(clear_caches, monkeypatch):
     """The programs lowered and compiled, by name."""
     done = {"lowered": [], "compiled": []}
     lower, compile_ = compile.lower_program, lib.compile

@@ -26,8 +26,8 @@ PAGE = (ROOT / "docs" / "command_line.md").read_text()
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """A folder with the page's model and some arrays."""
+def folder(tmp_path, monkeypatch, clear_caches):
+    """A folder with the page's model and some arrays; no program of another test is in memory."""
     (tmp_path / "model.py").write_text(re.search(r"```python\n(.*?)```", PAGE, re.DOTALL)[1])
     np.save(tmp_path / "x.npy", np.arange(3, dtype=np.float32))
     np.savez(tmp_path / "weights.npz", w=np.ones((3, 4), np.float32))
@@ -247,9 +247,9 @@ def test_exports_are_written_for_iree(folder, capsys, monkeypatch):
 def test_programs_are_kept_where_asked_for(folder, monkeypatch):
     monkeypatch.setattr(disk_cache, "_libraries", str)      # they are large
     for _ in range(2):
-        olympus.clear_caches()      # a program in memory, of any test, is not compiled and kept
         main(["compile", "model:scaled", "f32[3]", "--cache", "programs", "-q", "--emit", "cost"])
         assert len(list((folder / "programs").glob("*-cache"))) == 1
+        olympus.clear_caches()
     assert olympus.config.olympus_compilation_cache_dir is None
 
 
