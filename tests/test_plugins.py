@@ -134,7 +134,7 @@ def test_wheels_of_other_versions_than_jaxlib_are_refused(monkeypatch, tmp_path)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: spec)
     versions = types.SimpleNamespace(
         version=lambda name: "0.0.1", PackageNotFoundError=importlib.metadata.PackageNotFoundError)
-    monkeypatch.setattr(plugins, "_metadata", versions)
+    monkeypatch.setattr(plugins, "metadata", versions)
     with pytest.raises(RuntimeError, match="found jax-cuda13-pjrt 0.0.1 beside jaxlib .*; one ver"):
         plugins._find_cuda_plugin()
     versions.version = lambda name: plugins.jaxlib_version

@@ -542,6 +542,24 @@ def test_cut_keeps_the_rest():
     assert util.cut((1, 2), 2) == [[1, 2], []]
 
 
+def test_lazy_imports_bind_modules_that_load_on_first_use():
+    code = """
+import sys
+from olympus._src.base.util import lazy_imports
+with lazy_imports(__name__):
+    import colorsys
+    from xml.dom import minidom as dom, pulldom
+loaded = {"colorsys", "xml.dom.minidom", "xml.dom.pulldom"}
+assert not loaded & set(sys.modules)
+assert colorsys.rgb_to_hsv(0, 0, 0) == (0.0, 0.0, 0) and dom.parseString("<a/>")
+print(sorted(loaded & set(sys.modules)), pulldom.__name__)
+import textwrap     # imports after it are those of Python
+textwrap.dedent("")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "['colorsys', 'xml.dom.minidom'] xml.dom.pulldom\n"
+
+
 def test_lazy_module_loads_on_first_use():
     module = util.lazy_module("colorsys")
     assert module.rgb_to_hsv(0, 0, 0) == (0.0, 0.0, 0)

@@ -11,7 +11,7 @@ from ..base import lib
 from ..base.config import transfer_guard
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, Device, PyTree, T
-from ..base.util import lazy_module
+from ..base.util import lazy_imports
 from ..core.trace import FOREIGN_AVALS, SCALAR_TYPES, Tracer, typeof
 from ..devices.array import WRAPPERS, array_from_numpy, numpy_value, parts_of, put_numpy, stored
 from ..devices.devices import client
@@ -35,7 +35,9 @@ from ..types.sharding import (
 from ..types.tree import flatten_axes, tree_flatten, tree_map
 
 ArrayImpl = lib.ArrayImpl
-_multihost: Any = lazy_module("olympus._src.arrays.multihost")      # of jobs only
+
+with lazy_imports(__name__):       # of jobs only
+    from . import multihost as _multihost
 
 
 @api_boundary

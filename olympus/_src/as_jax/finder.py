@@ -18,14 +18,17 @@ import types
 from collections.abc import Iterator
 from functools import cached_property
 from importlib.machinery import ModuleSpec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base import lib
 from ..base.hints import hint_for
-from ..base.util import lazy_module
+from ..base.util import lazy_imports
 from . import adapters, spellings
 from .keywords import respelled
 from .stand_ins import asker, stand_in
+
+if TYPE_CHECKING:
+    from importlib.metadata import DistributionFinder
 
 # The public modules that `import jax` of 0.10.2 imports, below `jax`.
 PUBLIC = (
@@ -37,8 +40,11 @@ PUBLIC = (
     "tree tree_util typing version")
 
 _SOURCES = __name__.rsplit(".", 2)[0]
-_difflib: Any = lazy_module("difflib")
-_metadata: Any = lazy_module(f"{__package__}.metadata")
+
+with lazy_imports(__name__):
+    import difflib
+
+    from . import metadata as _metadata
 
 
 class MissingName(AttributeError):
@@ -129,7 +135,7 @@ class Names:
             (home, spellings.ours(attribute)) for home in self.homes])
         hints = [known_hint for home, spelt in self.places(attribute)
                  if (known_hint := hint_for(home.__name__, spelt))]
-        near = _difflib.get_close_matches(attribute, self.listed(), n=3)
+        near = difflib.get_close_matches(attribute, self.listed(), n=3)
         hint = (spellings.theirs(hints[0]) if hints else f"nearest names: {', '.join(near)}" if near
                 else f"dir({self.name}) lists what it has")
         return (f"module {self.name!r} has no attribute {attribute!r}{also}; {hint}; "
@@ -213,7 +219,7 @@ class Finder:
         if name not in sys.modules and (adapter or public):
             sys.modules[name] = importlib.util.module_from_spec(self.spec(name, adapter, public))
 
-    def find_distributions(self, context: object) -> Iterator[Any]:
+    def find_distributions(self, context: DistributionFinder.Context) -> Iterator[Any]:
         """The distributions called `jax` for `importlib.metadata`."""
         return _metadata.distributions(context)
 

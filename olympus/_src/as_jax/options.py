@@ -11,8 +11,7 @@ from ..base.config import config as _ours
 from ..base.util import lazy_module
 from . import spellings
 
-_app: Any = lazy_module("absl.app")
-_flags: Any = lazy_module("absl.flags")
+app, flags = lazy_module("absl.app"), lazy_module("absl.flags")
 
 
 def _respelling(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -56,15 +55,15 @@ class Configuration:
     def config_with_absl(self) -> None:
         """Let absl's command line set the options, by `--jax_enable_x64` and the like."""
         for name, value in self.values.items():
-            if name not in _flags.FLAGS:
-                define = _flags.DEFINE_bool if isinstance(value, bool) else _flags.DEFINE_string
+            if name not in flags.FLAGS:
+                define = flags.DEFINE_bool if isinstance(value, bool) else flags.DEFINE_string
                 define(name, None, f"The option {name} of jax.config.")
-        _app.call_after_init(self.complete_absl_config)
+        app.call_after_init(self.complete_absl_config)
 
     def complete_absl_config(self) -> None:
         """Set the options that absl's command line names."""
         for name, value in self.values.items():
-            flag = _flags.FLAGS[name].value if name in _flags.FLAGS else None
+            flag = flags.FLAGS[name].value if name in flags.FLAGS else None
             if flag is not None:
                 number = isinstance(value, (int, float)) and isinstance(flag, str)
                 self.update(name, type(value)(flag) if number else flag)
@@ -72,7 +71,7 @@ class Configuration:
     def parse_flags_with_absl(self) -> None:
         """`config_with_absl`, for programs that do not run by `absl.app`."""
         self.config_with_absl()
-        _flags.FLAGS(sys.argv, known_only=True)
+        flags.FLAGS(sys.argv, known_only=True)
         self.complete_absl_config()
 
     @_respelling

@@ -16,7 +16,7 @@ from typing import Any, Literal as Exactly, TypeVar, overload
 
 from ..base.source import api_boundary, filter_traceback
 from ..base.typing import Array, ArrayLike, AxisName, P, PyTree, R, Reference
-from ..base.util import lazy_module, name_of, wraps
+from ..base.util import lazy_imports, name_of, wraps
 from ..control.bodies import cast
 from ..control.manual_trace import ManualTracer
 from ..core import tags
@@ -48,8 +48,10 @@ from ..types.sharding import NamedSharding
 from ..types.tree import broadcast_prefix, explain_mismatch, flatten_arguments, tree_flatten
 from ..types.tree_registry import Partial, PyTreeDef, register_pytree_node
 
-_discharge: Any = lazy_module("olympus._src.interpreters.discharge")
-_grad_refs: Any = lazy_module("olympus._src.autodiff.grad_refs")     # where there are references
+with lazy_imports(__name__):
+    from ..interpreters import discharge as _discharge
+    from . import grad_refs as _grad_refs  # where there are references
+
 Refs = Mapping[int, Reference] | None
 
 ArgNums = int | Sequence[int]

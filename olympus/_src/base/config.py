@@ -19,9 +19,11 @@ from typing import Any, NoReturn, TypeAlias
 from olympus._src.base import lib
 from olympus._src.base.idle_options import IDLE
 from olympus._src.base.typing import Device, T
-from olympus._src.base.util import lazy_module
+from olympus._src.base.util import lazy_imports
 
-_difflib: Any = lazy_module("difflib")
+with lazy_imports(__name__):
+    import difflib
+
 _TRUE = ("1", "true", "yes", "on", "y", "t")
 _FALSE = ("0", "false", "no", "off", "n", "f")
 _MATMUL_PRECISIONS = (
@@ -776,7 +778,7 @@ class Configuration:
         option = _options.get(name)
         if option is not None:
             return option
-        near = _difflib.get_close_matches(name, [*_options], n=3, cutoff=0.5)
+        near = difflib.get_close_matches(name, [*_options], n=3, cutoff=0.5)
         # A name without its prefix is the commonest slip.
         near = [f"olympus_{name}"] if f"olympus_{name}" in _options else near
         hint = f"nearest names: {', '.join(near)}" if near else "dir(config) lists the options"

@@ -22,9 +22,11 @@ from typing import Any, NamedTuple, TypeVar
 
 from . import config, spelling
 from .messages import in_lines, in_our_words, miscalled, with_where
-from .util import lazy_module
+from .util import lazy_imports
 
-_naming: Any = lazy_module("olympus._src.base.operands")      # for messages
+with lazy_imports(__name__):       # for messages
+    from . import operands as _naming
+
 Source = tuple[CodeType, int]
 #: The source of equations that a library function records once for all its callers: each has
 #: another line.

@@ -73,19 +73,44 @@ def _credit(facade: str, name: str, value: object) -> None:
                 value.__doc__ = with_imports(unfolded(value.__doc__), facade)
 
 
+_importing = threading.RLock()      # held while `__import__` is another
 _later: dict[str, dict[str, tuple[str, str]]] = {}      # façade -> name -> module, name there
 
 
-class _Unread:
-    """Stands for a module that `when_named` does not import: an attribute is where it is found."""
+class _Names:
+    """Stands for a module in `from … import …`: `give(module, name)` is bound to a name."""
 
-    __slots__ = ("_module",)
-
-    def __init__(self, module: str) -> None:
+    def __init__(self, module: str, give: Callable[[str, str], object]) -> None:
         self._module = module
+        self._give = give
 
-    def __getattr__(self, name: str) -> tuple[str, str]:
-        return self._module, name
+    def __getattr__(self, name: str) -> object:
+        return self._give(self._module, name)
+
+
+@contextlib.contextmanager
+def _imports(module: str, give: Callable[[str, str], object]) -> Iterator[None]:
+    """Within it, import statements of a module import nothing, and bind what `give` returns.
+
+    Imports of other modules, by other threads, go on.
+    """
+    namespace = vars(sys.modules[module])
+
+    def import_(name: str, globals: Mapping[str, object] | None = None,
+                locals: Mapping[str, object] | None = None, fromlist: Sequence[str] | None = (),
+                level: int = 0) -> object:
+        if globals is not namespace:
+            return real(name, globals, locals, fromlist, level)
+        path = importlib.util.resolve_name("." * level + name, namespace["__package__"])
+        return _Names(path, give) if fromlist else give("", path)
+
+    with _importing:
+        real = builtins.__import__
+        builtins.__import__ = import_
+        try:
+            yield
+        finally:
+            builtins.__import__ = real
 
 
 @contextlib.contextmanager
@@ -95,22 +120,18 @@ def when_named(facade: str) -> Iterator[None]:
     For modules that the library itself does not need. The façade takes `__getattr__` of
     `submodules`.
     """
-    namespace, real = vars(sys.modules[facade]), builtins.__import__
+    namespace = vars(sys.modules[facade])
     before = set(namespace)
-
-    def import_(name: str, globals: Mapping[str, object] | None = None,
-                locals: Mapping[str, object] | None = None, fromlist: Sequence[str] = (),
-                level: int = 0) -> object:
-        if globals is not namespace:
-            return real(name, globals, locals, fromlist, level)
-        return _Unread(importlib.util.resolve_name("." * level + name, namespace["__package__"]))
-
-    builtins.__import__ = import_
-    try:
+    with _imports(facade, lambda module, name: (module, name)):
         yield
-    finally:
-        builtins.__import__ = real
-        _later[facade] = {name: namespace.pop(name) for name in namespace.keys() - before}
+    _later[facade] = {name: namespace.pop(name) for name in namespace.keys() - before}
+
+
+def lazy_imports(module: str) -> contextlib.AbstractContextManager[None]:
+    """Within it, `import x` and `from x import y` of a module bind modules that are loaded when one
+    of their attributes is first read: for modules that few programs need, or that import this one.
+    """
+    return _imports(module, lambda package, name: _LazyModule(f"{package}.{name}".lstrip(".")))
 
 
 class _LazyModule(types.ModuleType):

@@ -22,7 +22,7 @@ import numpy as np
 
 from ..base import lib, source
 from ..base.typing import Array, ArrayLike, PyTree
-from ..base.util import Memo, Owned, WithAux, lazy_module, name_of
+from ..base.util import Memo, Owned, WithAux, lazy_imports, name_of
 from ..core import tags
 from ..core.context import current_context
 from ..core.evaluate import eval_closed
@@ -40,8 +40,8 @@ from ..types.tree import (
 from ..types.tree_paths import explain_mismatch
 from ..types.tree_registry import PyTreeDef
 
-_captures: Any = lazy_module("olympus._src.core.captures")      # for programs with bodies
-_cells: Any = lazy_module("olympus._src.core.cells")            # where there are references
+with lazy_imports(__name__):
+    from ..core import captures as _captures, cells as _cells  # bodies; references
 
 BOOL = dtypes.as_dtype(bool)
 Finish = Callable[[list[ArrayLike]], list[ArrayLike]]      # converts a body's flat results

@@ -10,7 +10,7 @@ from itertools import compress
 from typing import Any
 
 from ..base.typing import Array, ArrayLike, IrValue, Params, R, T, Value
-from ..base.util import WithAux, lazy_module, merged
+from ..base.util import WithAux, lazy_imports, merged
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, derived
 from ..core.primitive import (
@@ -28,7 +28,9 @@ from .bodies import with_leading
 from .groups import HasBodies
 
 Picked = Callable[[Any, Any, Any, Any], Any]
-_parts: Any = lazy_module("olympus._src.interpreters.parts")    # for values of users' types
+
+with lazy_imports(__name__):       # for values of users' types
+    from ..interpreters import parts as _parts
 
 
 class Call(HasBodies):

@@ -20,7 +20,7 @@ from itertools import compress
 from typing import Any, NamedTuple
 
 from ..base.typing import Array, ArrayLike, IrValue, MappedAxis, Params, Reference, T, Value
-from ..base.util import cut, lazy_module, merged
+from ..base.util import cut, lazy_imports, merged
 from ..core.effects import Effect, input_effects
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, effects_of_body
@@ -36,8 +36,8 @@ from ..lax.shape import instantiate
 from ..types.avals import Aval, ShapedArray
 from .bodies import with_leading
 
-_parts: Any = lazy_module("olympus._src.interpreters.parts")        # for values of users' types
-_refs: Any = lazy_module("olympus._src.interpreters.discharge")     # where there are references
+with lazy_imports(__name__):
+    from ..interpreters import discharge as _refs, parts as _parts  # references; users' types
 
 Flags = tuple[bool, ...]
 Applied = list[tuple[str, ClosedOlympuspr, Sequence[T]]]    # the bodies that run; their operands

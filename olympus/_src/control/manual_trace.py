@@ -22,7 +22,7 @@ import numpy as np
 from ..base import config
 from ..base.errors import ConcretizationTypeError
 from ..base.typing import Array, ArrayLike, Params, R, T
-from ..base.util import Memo, WithAux, bit_key, lazy_module
+from ..base.util import Memo, WithAux, bit_key
 from ..core.context import ThreadState, current_context
 from ..core.ir import ClosedOlympuspr, high_types, numbers
 from ..core.primitive import Primitive
@@ -37,7 +37,6 @@ from ..types.sharding import DeviceLike, PartitionSpec, named_axes
 from .agreement import NOWHERE, differing
 from .shard_map import Manual, among, cut_by_vmap, shard_map_of_any_p
 
-_parts: Any = lazy_module("olympus._src.interpreters.parts")     # for values of users' types
 _programs: Memo = Memo(1024)    # of single operations, for all devices
 
 

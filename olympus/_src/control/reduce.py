@@ -7,11 +7,10 @@ tangents in log2(n) vectorised steps.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from ..base.lib import mlir
 from ..base.typing import Array, ArrayLike, IrValue
-from ..base.util import lazy_module
+from ..base.util import lazy_imports
 from ..core import tags
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, derived
@@ -29,7 +28,9 @@ from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import SymbolicDim, prod
 
-_lowering: Any = lazy_module("olympus._src.lowering.module")
+with lazy_imports(__name__):
+    from ..lowering import module as _lowering
+
 Dims = tuple[int, ...]
 
 

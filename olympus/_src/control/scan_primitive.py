@@ -11,7 +11,7 @@ from itertools import compress, repeat, zip_longest
 from typing import Any
 
 from ..base.typing import Array, ArrayLike, IrValue, Params, T
-from ..base.util import cut, lazy_module, merged
+from ..base.util import cut, lazy_imports, merged
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, derived, variables
 from ..core.primitive import Builder, Cotangent, Linear, Tangent, Transposed, Zero, not_linear
@@ -29,7 +29,9 @@ from ..types.avals import ShapedArray
 from ..types.shape import bound_or, definitely_equal, maximum
 from .groups import AgreeingRuns, woven
 
-_refs: Any = lazy_module("olympus._src.interpreters.discharge")     # where there are references
+with lazy_imports(__name__):       # where there are references
+    from ..interpreters import discharge as _refs
+
 _BFLOAT16, _UINT16 = map(dtypes.as_dtype, ("bfloat16", "uint16"))
 
 

@@ -14,12 +14,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
 from itertools import compress
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from ..base.typing import Array, ArrayLike, IrValue, Params, R, T, Value
-from ..base.util import ByKey, lazy_module, memoize, merged, quoted
+from ..base.util import ByKey, lazy_imports, memoize, merged, quoted
 from ..core import tags
 from ..core.context import DeviceAxis, MeshAxis
 from ..core.evaluate import eval_closed
@@ -47,9 +47,11 @@ from . import agreement
 from .agreement import NOWHERE, Among
 from .call import Call, Picked, bound_in
 
-_manual_trace: Any = lazy_module("olympus._src.control.manual_trace")    # imports this module
-_parts: Any = lazy_module("olympus._src.interpreters.parts")     # for values of users' types
-_refs: Any = lazy_module("olympus._src.types.refs")      # where there are references
+with lazy_imports(__name__):
+    from ..interpreters import parts as _parts  # for values of users' types
+    from ..types import refs as _refs  # where there are references
+    from . import manual_trace as _manual_trace  # imports this module
+
 Specs = tuple[PartitionSpec, ...]
 NO_SUMS: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
 
@@ -93,7 +95,7 @@ class Manual(ByKey):
     def part(self, aval: ShapedArray, spec: PartitionSpec) -> ShapedArray:
         """The type of a device's part."""
         if aval.mutable:
-            return _refs.ref_aval(self.part(_refs.inner(aval), spec))
+            return cast(ShapedArray, _refs.ref_aval(self.part(_refs.inner(aval), spec)))
         if aval.is_high:        # a closed-over value has a PartitionSpec: each device has all of it
             return aval if isinstance(spec, PartitionSpec) else aval.shard(
                 self.mesh, self.names, self.check, spec)

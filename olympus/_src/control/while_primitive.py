@@ -11,7 +11,7 @@ import numpy as np
 
 from ..base.source import summarize
 from ..base.typing import Array, IrValue, Params, Reference, T, Value
-from ..base.util import cut, lazy_module
+from ..base.util import cut, lazy_imports
 from ..core.effects import input_effects
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, derived
@@ -35,8 +35,9 @@ from .cond import check_selectable, cond_p
 from .elements import check_elements, per_element, put_one
 from .groups import Applied, Groups, Loop, at_front, front
 
-_parts: Any = lazy_module("olympus._src.interpreters.parts")        # for values of users' types
-_refs: Any = lazy_module("olympus._src.interpreters.discharge")     # where there are references
+with lazy_imports(__name__):
+    from ..interpreters import discharge as _refs, parts as _parts  # references; users' types
+
 BOOL, INT32 = dtypes.as_dtype(bool), dtypes.as_dtype("int32")
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..base.typing import Array, ArrayLike, IrValue, Params, PyTree
-from ..base.util import lazy_module, wraps
+from ..base.util import lazy_imports, wraps
 from ..core.effects import DebugEffect, Effect
 from ..core.ir import Literal
 from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Tangent
@@ -36,7 +36,8 @@ from .branches import cond
 
 UPDATES = 50    # calls of the host for one loop, about
 
-_tqdm: Any = lazy_module("tqdm.auto")
+with lazy_imports(__name__):
+    from tqdm import auto as _tqdm
 
 
 class Bar:

@@ -14,7 +14,7 @@ import numpy as np
 from ..base.config import jit_disabled
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, Params, PyTree, Reference, T
-from ..base.util import cut, lazy_module
+from ..base.util import cut, lazy_imports
 from ..control.bodies import (
     Body, cast, check_aliases, check_callable, flatten, leaf_names, stage_loop_body,
 )
@@ -33,11 +33,12 @@ from ..types.tree import tree_flatten, tree_unflatten
 from ..types.tree_registry import PyTreeDef
 
 INDEX = np.dtype(np.int32)
-_cells: Any = lazy_module("olympus._src.core.cells")        # where there are references
-_refs: Any = lazy_module("olympus._src.lax.refs")
-_discharge: Any = lazy_module("olympus._src.interpreters.discharge")
-_carried: Any = lazy_module("olympus._src.control_flow.carried_refs")    # in kernels
-_progress: Any = lazy_module("olympus._src.control_flow.progress")     # under progress=
+
+with lazy_imports(__name__):
+    from ..core import cells as _cells  # where there are references
+    from ..interpreters import discharge as _discharge
+    from ..lax import refs as _refs
+    from . import carried_refs as _carried, progress as _progress  # in kernels; under progress=
 
 
 @api_boundary

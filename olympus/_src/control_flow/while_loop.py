@@ -13,7 +13,7 @@ from ..base.config import jit_disabled
 from ..base.errors import ConcretizationTypeError
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, PyTree, T
-from ..base.util import lazy_module, name_of
+from ..base.util import lazy_imports, name_of
 from ..control.bodies import Derived, bind_while, cast, check_callable, flatten
 from ..control.while_primitive import while_p
 from ..core.trace import Tracer, literal, typeof
@@ -26,8 +26,8 @@ from ..types.shape import SymbolicDim, maximum
 from .checkpointed import checkpointed_while_p
 from .scan import scan
 
-_carried: Any = lazy_module("olympus._src.control_flow.carried_refs")    # in kernels
-_progress: Any = lazy_module("olympus._src.control_flow.progress")     # under progress=
+with lazy_imports(__name__):
+    from . import carried_refs as _carried, progress as _progress  # in kernels; under progress=
 
 
 @api_boundary

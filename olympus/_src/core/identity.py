@@ -13,13 +13,13 @@ import itertools
 from array import array
 from collections.abc import Callable, Hashable
 from types import MethodType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..base import lib
 from ..base.typing import Params
-from ..base.util import Memo, bit_key, lazy_module
+from ..base.util import Memo, bit_key, lazy_imports
 from ..types.avals import AbstractValue
 from ..types.dtypes import ExtendedDType
 from ..types.mesh import AbstractMesh, Mesh
@@ -27,10 +27,8 @@ from ..types.sharding import NamedSharding, PartitionSpec
 from .ir import ClosedOlympuspr, Literal, Olympuspr, derived
 from .primitive import Primitive
 
-if TYPE_CHECKING:
+with lazy_imports(__name__):       # it loads OpenSSL, which `import olympus` does not need
     import hashlib
-else:       # it loads OpenSSL, which `import olympus` does not need
-    hashlib = lazy_module("hashlib")
 
 # A number for each part of a program: equal parts, equal numbers. No number is given twice. If an
 # entry was dropped, or two threads made one, equal programs have two identities, which costs time

@@ -22,7 +22,7 @@ import numpy as np
 from ..base import config, spelling
 from ..base.source import Source
 from ..base.typing import ArrayLike, ArrayToCheckers, P, Params, R, T
-from ..base.util import ByKey, Memo, lazy_module
+from ..base.util import ByKey, Memo, lazy_imports
 from ..types.avals import ShapedArray
 from ..types.dtypes import converted
 from ..types.shape import SymbolicDim
@@ -30,7 +30,9 @@ from . import printing
 from .context import ROOT, Scope, current_context
 from .effects import Effect, InputEffect, input_effects
 
-_refs: Any = lazy_module("olympus._src.types.refs")     # for values of users' types
+with lazy_imports(__name__):       # for values of users' types
+    from ..types import refs as _refs
+
 _DERIVED_LIMIT = 256
 _primitive, _effects = attrgetter("primitive"), attrgetter("effects")
 NO_EFFECTS: frozenset[Effect] = frozenset()

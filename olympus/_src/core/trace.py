@@ -25,7 +25,7 @@ from ..base import errors, lib, source
 from ..base.depth import GIVEN, make_room
 from ..base.spelling import array_method
 from ..base.typing import Array, ArrayLike, ArrayToCheckers, DTypeLike, Params, StaticScalar
-from ..base.util import clipped, lazy_module
+from ..base.util import clipped, lazy_imports
 from ..types import dtypes
 from ..types.avals import (
     ShapedArray, check_index, check_scalar, check_truth, make_aval, scalar_aval,
@@ -257,8 +257,9 @@ class Tracer(ArrayBase):
         weak = "~" if getattr(self.aval, "weak_type", False) else ""
         return f"{type(self).__name__}({weak}{self.aval})"
 
+with lazy_imports(__name__):       # for messages
+    from ..base import rewriting as _rewriting
 
-_rewriting: Any = lazy_module("olympus._src.base.rewriting")    # for messages
 BOOL_REMEDY = "use olympus.numpy.where, olympus.lax.cond or olympus.lax.while_loop"
 INT_REMEDY = "compute it with NumPy; to convert the dtype, try using `x.astype(int)`"
 INDEX_REMEDY = ("loop by olympus.lax.fori_loop in place of range, index an array of olympus.numpy "

@@ -7,7 +7,7 @@ from itertools import compress
 from typing import Any
 
 from ..base.typing import Array, Params, Reference
-from ..base.util import lazy_module
+from ..base.util import lazy_imports
 from ..core.cells import Ref, at_hand, identity_of, is_ref, made_above
 from ..core.effects import input_effects
 from ..core.evaluate import eval_closed
@@ -23,7 +23,8 @@ from ..types.refs import ref_aval
 from .rules import CustomCall, Rules, UserRules, WithTangents, Wrapping, merged
 from .vjp import Backward, Forward, flat_backward
 
-_refs: Any = lazy_module("olympus._src.lax.refs")       # where there are references
+with lazy_imports(__name__):       # where there are references
+    from ..lax import refs as _refs
 
 
 def state_of(x: Reference) -> object:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, F, P, PyTree, R
-from ..base.util import lazy_module, name_of
+from ..base.util import lazy_imports, name_of
 from ..control.bodies import check_callable
 from ..core.evaluate import eval_closed
 from ..core.primitive import Tangent, Zero
@@ -26,7 +26,8 @@ from .rules import (
     with_consts,
 )
 
-_varied: Any = lazy_module("olympus._src.custom.apart")      # where axes have names
+with lazy_imports(__name__):       # where axes have names
+    from . import apart as _varied
 
 
 class custom_jvp(Ruled[P, R]):

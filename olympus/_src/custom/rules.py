@@ -19,7 +19,7 @@ import numpy as np
 
 from ..base.source import filter_traceback
 from ..base.typing import Array, ArrayLike, MappedAxis, P, Params, PyTree, R, Reference, T
-from ..base.util import WithAux, has_content, lazy_module, name_of, wraps
+from ..base.util import WithAux, has_content, lazy_imports, name_of, wraps
 from ..control.bodies import check_aliases, with_leading
 from ..control.groups import HasBodies
 from ..core.context import ThreadState, ctx
@@ -44,9 +44,9 @@ from ..types.tree import (
 from ..types.tree_paths import explain_mismatch, keystr
 from ..types.tree_registry import PyTreeDef
 
-_varied: Any = lazy_module("olympus._src.custom.apart")      # where axes have names
-_cells: Any = lazy_module("olympus._src.core.cells")        # where there are references
-_contents: Any = lazy_module("olympus._src.custom.contents")
+with lazy_imports(__name__):
+    from ..core import cells as _cells  # where there are references
+    from . import apart as _varied, contents as _contents  # where axes have names
 
 WithTangents = tuple[Sequence[Array], Sequence[Tangent]]     # results and their tangents
 

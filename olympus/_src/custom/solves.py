@@ -7,11 +7,10 @@ the solver.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
 
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, Params, PyTree, T
-from ..base.util import cut, lazy_module, name_of
+from ..base.util import cut, lazy_imports, name_of
 from ..control.bodies import (
     Body, aval_error, cast, check_callable, flatten, leaf_names, same_type, stage_body,
     structure_error,
@@ -32,7 +31,8 @@ from ..types.tree_registry import PyTreeDef
 from .jvp import custom_jvp
 from .rules import WithTangents, results
 
-_refs: Any = lazy_module("olympus._src.interpreters.discharge")     # where there are references
+with lazy_imports(__name__):       # where there are references
+    from ..interpreters import discharge as _refs
 
 
 class LinearSolve(HasBodies):

@@ -16,7 +16,7 @@ from ..base.source import api_boundary
 from ..base.typing import (
     Array, ArrayLike, IrValue, MappedAxis, P, Params, PyTree, R, Reference, Value,
 )
-from ..base.util import WithAux, cut, lazy_module, name_of
+from ..base.util import WithAux, cut, lazy_imports, name_of
 from ..control.bodies import cast, check_callable, flatten
 from ..control.call import Defined, call_p
 from ..core import tags
@@ -40,8 +40,8 @@ from .rules import (
     run_batched, unbatched, with_consts,
 )
 
-_varied: Any = lazy_module("olympus._src.custom.apart")          # where axes have names
-_contents: Any = lazy_module("olympus._src.custom.contents")     # where there are references
+with lazy_imports(__name__):
+    from . import apart as _varied, contents as _contents  # named axes; references
 
 # (residuals, cotangents of outs) -> cotangents of primals.
 Backward = Callable[[Sequence[Array], Sequence[Tangent]], Sequence[Tangent]]

@@ -18,7 +18,7 @@ from ..base import errors, lib
 from ..base.config import remove_size_one_mesh_axis_from_type
 from ..base.source import filter_traceback
 from ..base.typing import Array, Device, DTypeLike, T
-from ..base.util import lazy_module, memoize, short_number
+from ..base.util import lazy_imports, memoize, short_number
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import (
@@ -29,8 +29,10 @@ from ..types.sharding import NamedSharding, Sharding, check_reduced, replica_ids
 from ..types.tree_registry import dispatch_registry, register_dispatch_node
 from . import devices, exchange
 
-_markup: Any = lazy_module("olympus._src.base.markup")
-_pictures: Any = lazy_module("olympus._src.types.pictures")
+with lazy_imports(__name__):
+    from ..base import markup as _markup
+    from ..types import pictures as _pictures
+
 ArrayImpl = lib.ArrayImpl
 
 

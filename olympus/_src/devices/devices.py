@@ -19,12 +19,15 @@ from ..base import config, lib, source
 from ..base.docstrings import complete_docstrings
 from ..base.errors import IncompatibleDevicesError
 from ..base.typing import Device
-from ..base.util import clear_all, lazy_module
+from ..base.util import clear_all, lazy_imports
 from ..job.state import current as job
 from ..types.shape import static_int
 
 PluginOptions = dict[str, str | int | float | bool]
-metadata: Any = lazy_module("importlib.metadata")
+
+with lazy_imports(__name__):
+    from importlib import metadata
+
 _clients = job.clients
 _lock = threading.RLock()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..base.util import lazy_module
+from ..base.util import lazy_imports
 from ..core.effects import Effect
 from ..types import dtypes
 from ..types.avals import Aval, ShapedArray, abstract_token, make_aval
@@ -14,7 +14,9 @@ from ..types.scopes import SymbolicScope, symbolic_shape
 from ..types.shape import SymbolicDim
 from ..types.sharding import NamedSharding, PartitionSpec
 
-_keys: Any = lazy_module("olympus._src.random.keys")
+with lazy_imports(__name__):
+    from ..random import keys as _keys
+
 _KEY = "key:"       # and the name of a generator
 _SIZES = range(2**63)
 _UNCONSTRAINED = {"unconstrained": True}

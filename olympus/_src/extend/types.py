@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 from ..base import spelling
 from ..base.source import Source, user_frame
 from ..base.typing import Array, MappedAxis, Params, PyTree, Reference, Value
-from ..base.util import clipped, lazy_module
+from ..base.util import clipped, lazy_imports
 from ..core import tags
 from ..core.effects import Effect
 from ..core.evaluate import eval_closed
@@ -42,7 +42,8 @@ from ..types.tree import broadcast_prefix, tree_flatten, tree_leaves_with_path, 
 from ..types.tree_paths import keystr
 from ..types.tree_registry import PyTreeDef, is_tree_node
 
-_mapped: Any = lazy_module("olympus._src.extend.mapped_rules")
+with lazy_imports(__name__):
+    from . import mapped_rules as _mapped
 
 
 def register_hitype(val_cls: type, typeof_fn: Callable[[Any], AbstractValue]) -> None:

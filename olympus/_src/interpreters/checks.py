@@ -23,7 +23,7 @@ import numpy as np
 from ..base import lib, source
 from ..base.config import notes_failures
 from ..base.typing import Array, DimSize, DTypeLike, IrValue, Params
-from ..base.util import WithAux, cut, lazy_module
+from ..base.util import WithAux, cut, lazy_imports
 from ..core.context import ROOT, ctx
 from ..core.effects import Effect
 from ..core.evaluate import eval_closed, evaluate
@@ -50,7 +50,8 @@ from ..types import dtypes
 from ..types.avals import Aval, ShapedArray
 from ..types.shape import definitely_equal, maximum, prod
 
-_index_checks: Any = lazy_module("olympus._src.interpreters.index_checks")   # of checked programs
+with lazy_imports(__name__):       # of checked programs
+    from . import index_checks as _index_checks
 
 KINDS = ("user", "nan", "index", "div")
 # The kinds of checks that will be made of the program that is traced now.

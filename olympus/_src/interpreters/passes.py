@@ -12,16 +12,14 @@ know no other values. Callers put their arguments and results of users' types in
 
 from __future__ import annotations
 
-from typing import Any
-
-from ..base.util import lazy_module
+from ..base.util import lazy_imports
 from ..core.ir import ClosedOlympuspr, high_types
 from ..types.avals import HIGH, MUTABLE
 from ..types.shape import is_static
 from .dce import dce_closed
 
-_discharge: Any = lazy_module("olympus._src.interpreters.discharge")    # where there are references
-_parts: Any = lazy_module("olympus._src.interpreters.parts")            # for users' types
+with lazy_imports(__name__):
+    from . import discharge as _discharge, parts as _parts  # references; users' types
 
 
 def arrays_only(closed: ClosedOlympuspr, whole: bool = False) -> ClosedOlympuspr:

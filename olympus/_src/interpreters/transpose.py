@@ -12,7 +12,7 @@ from typing import Any
 
 from ..base.source import user_frame
 from ..base.typing import Array, ArrayLike, DType, Reference
-from ..base.util import WithAux, lazy_module
+from ..base.util import WithAux, lazy_imports
 from ..core.context import Scope, ctx
 from ..core.evaluate import eval_closed
 from ..core.ir import Atom, ClosedOlympuspr, Olympuspr, OlympusprEqn, Var, derived, numbers, read
@@ -27,9 +27,10 @@ from ..types import dtypes
 from ..types.avals import MUTABLE, ShapedArray
 from .partial_eval import reached, record_unknown
 
-_discharge: Any = lazy_module("olympus._src.interpreters.discharge")
-_ref_types: Any = lazy_module("olympus._src.types.refs")        # where there are references
-_refs: Any = lazy_module("olympus._src.lax.refs")
+with lazy_imports(__name__):
+    from ..lax import refs as _refs
+    from ..types import refs as _ref_types  # where there are references
+    from . import discharge as _discharge
 
 Into = Mapping[Var, Reference]       # variable -> the reference to which its cotangents are added
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..base import lib
 from ..base.typing import ArrayLike, PyTree
-from ..base.util import clipped, lazy_module, name_of
+from ..base.util import clipped, lazy_imports, name_of
 from ..core.context import ThreadState, ctx
 from ..core.trace import REFERENCES, Tracer, typeof, valid_olympustype
 from ..runtime.eager import argument_array
@@ -22,7 +22,8 @@ from ..types.avals import MUTABLE, AbstractValue, ShapedArray, make_aval
 from ..types.tree import keystr, tree_flatten_with_path
 from ..types.tree_registry import PyTreeDef
 
-_cells: Any = lazy_module("olympus._src.core.cells")        # where there are references
+with lazy_imports(__name__):       # where there are references
+    from ..core import cells as _cells
 
 _ARRAY_TYPES = (Tracer, lib.ArrayImpl)      # as nearly all leaves are
 _WRAPPERS = 8       # around a function; one may be around itself

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
 from ..base import source
 from ..base.source import api_boundary
 from ..base.typing import ArrayLike, P, PyTree, R
-from ..base.util import clipped, lazy_module, name_of, wraps
+from ..base.util import clipped, lazy_imports, name_of, wraps
 from ..control.bodies import stage_body
 from ..control.call import call_p
 from ..core.trace import ThreadState, Tracer, ctx, typeof
@@ -27,7 +26,8 @@ from ..types.shape import definitely_equal
 from ..types.tree import tree_flatten, tree_unflatten
 from ..types.tree_registry import register_pytree_node_class
 
-_refs: Any = lazy_module("olympus._src.lax.refs")       # where there are references
+with lazy_imports(__name__):       # where there are references
+    from ..lax import refs as _refs
 
 
 class CheckException(Exception):

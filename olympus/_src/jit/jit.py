@@ -24,7 +24,7 @@ from ..base.errors import IncompatibleDevicesError, said
 from ..base.lib.executables import CompilerOptions
 from ..base.logs import LOGGER
 from ..base.typing import Array, ArrayLike, P, PyTree, R
-from ..base.util import lazy_module, unwrapped, wraps
+from ..base.util import lazy_imports, unwrapped, wraps
 from ..control.call import call_p
 from ..core import reuse
 from ..core.context import ThreadState, ctx
@@ -57,13 +57,14 @@ if TYPE_CHECKING:
     from ..runtime.hosts import Watched
     from .recompiles import CacheInfo, Explanation
 
-_guards: Any = lazy_module("olympus._src.jit.guards")            # for who asks for them
-_persistent: Any = lazy_module("olympus._src.jit.persistent")    # few ask for it
-_checked: Any = lazy_module("olympus._src.jit.checked")
-_hosts: Any = lazy_module("olympus._src.runtime.hosts")
-_parts: Any = lazy_module("olympus._src.interpreters.parts")
-_failures: Any = lazy_module("olympus._src.runtime.failures")
-_recompiles: Any = lazy_module("olympus._src.jit.recompiles")    # of functions traced often
+with lazy_imports(__name__):
+    from ..interpreters import parts as _parts
+    from ..runtime import failures as _failures, hosts as _hosts
+    from . import (
+        checked as _checked, guards as _guards, persistent as _persistent,
+        recompiles as _recompiles,
+    )
+
 R_co = TypeVar("R_co", covariant=True)
 
 
@@ -740,7 +741,7 @@ class JitFunction:
             options = self.options._replace(persist=False)
             made[kinds] = _with_error(self.signature.fun, options, kinds, self.library)
         error, result = made[kinds](*args, **kwargs)
-        _failures.note(*error.parts(), self.library)
+        _failures.note(*error.parts(), library=self.library)
         return result
 
     def _guard(self) -> PjitFunction:

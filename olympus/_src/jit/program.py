@@ -13,7 +13,7 @@ from ..base import config, source
 from ..base.lib.executables import CompilerOptions
 from ..base.logs import timed
 from ..base.typing import Array, ArrayLike, Modes, PyTree, Reference
-from ..base.util import Memo, Owned, WithAux, lazy_module
+from ..base.util import Memo, Owned, WithAux, lazy_imports
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, DebugInfo, Olympuspr, high_types
 from ..core.primitive import programs_in
@@ -31,11 +31,11 @@ from ..types.tree_registry import PyTreeDef
 from .arguments import check_results
 from .signature import Arguments, Signature
 
-_check: Any = lazy_module("olympus._src.core.check")        # under enable_checks
-_cells: Any = lazy_module("olympus._src.core.cells")        # where there are references
-_dumps: Any = lazy_module("olympus._src.runtime.dumps")     # under olympus_dump_ir_to
-_discharge: Any = lazy_module("olympus._src.interpreters.discharge")
-_parts: Any = lazy_module("olympus._src.interpreters.parts")
+with lazy_imports(__name__):
+    from ..core import cells as _cells, check as _check  # references; under enable_checks
+    from ..interpreters import discharge as _discharge, parts as _parts
+    from ..runtime import dumps as _dumps  # under olympus_dump_ir_to
+
 _MOST_PROGRAMS = 4096       # of one function; their code has a bound of its own
 
 

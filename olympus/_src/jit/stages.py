@@ -18,7 +18,7 @@ from ..base import errors, lib, source
 from ..base.lib import mlir
 from ..base.logs import timed
 from ..base.typing import Array, Device, IrModule, PyTree
-from ..base.util import lazy_module, short_number, shortened
+from ..base.util import lazy_imports, short_number, shortened
 from ..core import reuse
 from ..core.effects import Effect
 from ..core.ir import ClosedOlympuspr
@@ -43,11 +43,11 @@ from .program import Program
 if TYPE_CHECKING:
     from .cost_table import CostTable
 
-_cells: Any = lazy_module("olympus._src.core.cells")        # where there are references
-_costs: Any = lazy_module("olympus._src.jit.cost_table")
-_drawing: Any = lazy_module("olympus._src.jit.drawing")
-_discharge: Any = lazy_module("olympus._src.interpreters.discharge")
-_parts: Any = lazy_module("olympus._src.interpreters.parts")
+with lazy_imports(__name__):
+    from ..core import cells as _cells  # where there are references
+    from ..interpreters import discharge as _discharge, parts as _parts
+    from . import cost_table as _costs, drawing as _drawing
+
 _SHOWN = 200    # equations that a notebook is shown of a stage
 _ROOM = 40      # characters for the types of arguments, and of results
 CompilerOptions = dict[str, str | bool | int | float]

@@ -11,24 +11,20 @@ import re
 import threading
 import time
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from ..base import lib
 from ..base.config import enable_recoverability, program_agreement_timeout_seconds
 from ..base.errors import OlympusRuntimeError
 from ..base.typing import Device
-from ..base.util import lazy_module
+from ..base.util import lazy_imports
 from .state import current
 
-if TYPE_CHECKING:
+with lazy_imports(__name__):       # with OpenSSL, sockets, JSON: a process alone needs none
     import hashlib
     from concurrent import futures
 
     from . import rollcall
-else:       # with OpenSSL, sockets and JSON, which a process alone does not need
-    hashlib = lazy_module("hashlib")
-    futures = lazy_module("concurrent.futures")
-    rollcall = lazy_module("olympus._src.job.rollcall")
 
 LEFT = "olympus/left"       # the key under which a process tells the job's store that it has left
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from ..base.docstrings import complete_docstrings, described_like
 from ..base.typing import Array, ArrayLike, DType, IrValue, Params, Shape
-from ..base.util import lazy_module, memoize
+from ..base.util import lazy_imports, memoize
 from ..core import tags
 from ..core.facts import Indexed, Shapes
 from ..core.ir import ClosedOlympuspr, Olympuspr
@@ -127,7 +127,10 @@ _MODES = {"clip": GatherScatterMode.CLIP, "fill": GatherScatterMode.FILL_OR_DROP
 CLIP, FILL, PROMISE, ONE_HOT = GatherScatterMode
 # How many numbers of 16 bits may be added to an element each by itself, where the array is large.
 FEW = 16
-_updates: Any = lazy_module("olympus._src.lax.kernels.updates")
+
+with lazy_imports(__name__):
+    from .kernels import updates as _updates
+
 BOOL, _I32, _U32 = map(dtypes.as_dtype, ("bool", "int32", "uint32"))
 
 

@@ -9,7 +9,7 @@ from typing import Any, overload
 from ..base import lib
 from ..base.errors import ShardingTypeError
 from ..base.typing import Array, ArrayLike, IrValue, MappedAxis, Params, PyTree, R, T, Value
-from ..base.util import lazy_module, quoted, wraps
+from ..base.util import lazy_imports, quoted, wraps
 from ..core import reuse, tags
 from ..core.context import ThreadState, ctx
 from ..core.ir import OlympusprEqn
@@ -29,7 +29,8 @@ from ..types.sharding import (
 from ..types.tree import flatten_axes, tree_flatten, tree_leaves, tree_map
 from .layout import lay_out
 
-_lax_parts: Any = lazy_module("olympus._src.lax.parts")     # where there are users' types
+with lazy_imports(__name__):       # where there are users' types
+    from . import parts as _lax_parts
 
 
 class ShardingConstraint(Primitive):

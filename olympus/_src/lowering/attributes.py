@@ -17,7 +17,7 @@ import numpy as np
 from ..base import source
 from ..base.lib import mlir
 from ..base.typing import DimSize, DType, IrAttribute, IrType, IrValue, StaticScalar
-from ..base.util import Memo, known_cache, lazy_module
+from ..base.util import Memo, known_cache, lazy_imports
 from ..types import dtypes
 from ..types.avals import AbstractToken, Aval, physical_aval
 from ..types.shape import SymbolicDim
@@ -30,7 +30,9 @@ DotNumbers: TypeAlias = tuple[tuple[Sequence[int], Sequence[int]],
                               tuple[Sequence[int], Sequence[int]]]
 Body: TypeAlias = Callable[..., Sequence[IrValue]]      # a region: arguments -> results
 
-_json: Any = lazy_module("json")
+with lazy_imports(__name__):
+    import json
+
 # Objects of the present context, by their meaning. `renew` clears them with the context: an object
 # of an old context must not get into a module of a new one.
 _types: Memo = Memo(65536)
@@ -146,7 +148,7 @@ def tensor_type(aval: Aval) -> IrType:
 
 def quoted_name(name: object) -> str:
     """The name of a mesh axis as MLIR text."""
-    return _json.dumps(str(name))
+    return json.dumps(str(name))
 
 
 def attr(text: str) -> IrAttribute:

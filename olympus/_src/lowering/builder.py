@@ -18,7 +18,7 @@ from ..base.source import Source
 from ..base.typing import (
     ArrayLike, AxisIndexGroups, DimSize, IrAttribute, IrOperation, IrType, IrValue,
 )
-from ..base.util import cut, lazy_module
+from ..base.util import cut, lazy_imports
 from ..core.ir import ClosedOlympuspr, Literal, Var
 from ..devices.array import stored
 from ..types import dtypes
@@ -52,8 +52,8 @@ _NONE: Any = None, (), (), None, ()     # no further `Fences`
 MOST_AXES = 6
 DEEPEST = 64    # nested calls; at 190 the stacks of XLA's threads overflow
 
-_fences: Any = lazy_module("olympus._src.lowering.fences")      # when the first program is lowered
-_instead: Any = lazy_module("olympus._src.lowering.instead")
+with lazy_imports(__name__):
+    from . import fences as _fences, instead as _instead  # when the first program is lowered
 
 
 class Builder(Emitter):

@@ -16,7 +16,7 @@ from ..base.source import CALLERS, Source, summarize
 from ..base.typing import (
     Array, Device, IrAttribute, IrBlock, IrModule, IrOperation, IrType, IrValue, R,
 )
-from ..base.util import lazy_module
+from ..base.util import lazy_imports
 from ..core.identity import Firsts
 from ..core.ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, Var, variables
 from ..core.primitive import Primitive, subolympusprs
@@ -37,10 +37,8 @@ if TYPE_CHECKING:
     from .hold_report import HoldReport
     from .kernel_report import KernelReport
 
-# Imported when a user asks for a report.
-_reports: Any = lazy_module("olympus._src.lowering.hold_report")
-_in_place: Any = lazy_module("olympus._src.lowering.in_place")
-_kernel_reports: Any = lazy_module("olympus._src.lowering.kernel_report")
+with lazy_imports(__name__):       # reports are made when a user asks for them
+    from . import hold_report as _reports, in_place as _in_place, kernel_report as _kernel_reports
 
 
 class ForeignCall(NamedTuple):

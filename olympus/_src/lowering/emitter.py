@@ -17,7 +17,7 @@ from ..base import lib
 from ..base.lib import mlir
 from ..base.source import Source
 from ..base.typing import DType, IrOperation, IrType, IrValue, StaticScalar
-from ..base.util import lazy_module
+from ..base.util import lazy_imports
 from ..core.ir import Var
 from ..types import dtypes
 from ..types.avals import Aval, ShapedArray, make_aval, physical_aval
@@ -35,7 +35,8 @@ BOOL, _I32 = dtypes.as_dtype(bool), dtypes.as_dtype("int32")
 OWN: Any = object()
 Dims = tuple[int, ...]
 
-_known_numbers: Any = lazy_module("olympus._src.lowering.known_numbers")     # for fences
+with lazy_imports(__name__):       # for fences
+    from . import known_numbers as _known_numbers
 
 
 class Block:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any, NoReturn
 
-from ..base.util import lazy_module
+from ..base.util import lazy_imports
 from .context import ModuleContext
 
-_kernels: Any = lazy_module("olympus._src.lowering.kernels")    # for primitives that have any
+with lazy_imports(__name__):       # for primitives that have any
+    from . import kernels as _kernels
 
 
 class PlatformOpen(Exception):

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..base.source import filter_traceback, summarize
 from ..base.typing import Device, P, PyTree, R, Reference
-from ..base.util import lazy_module, name_of, wraps
+from ..base.util import lazy_imports, name_of, wraps
 from ..control.shard_map import shard_map_of_any_p
 from ..core.context import ThreadState, ctx
 from ..core.effects import input_effects
@@ -36,8 +36,10 @@ from ..types.tree import flatten_axes, tree_flatten, tree_map
 from .shard_map import mapped_by
 from .vmap import check_axes, mapped_arguments
 
-_multihost: Any = lazy_module("olympus._src.arrays.multihost")      # of jobs only
-_refs: Any = lazy_module("olympus._src.lax.refs")       # where there are references
+with lazy_imports(__name__):
+    from ..arrays import multihost as _multihost  # of jobs only
+    from ..lax import refs as _refs  # where there are references
+
 _MOST_AXES = 1 << 16    # more than any array has
 # Positional and keyword arguments, given the leaves of those that are not static.
 Rebuild = Callable[[Sequence[object]], tuple[list[PyTree], dict[str, PyTree]]]

@@ -8,7 +8,7 @@ from typing import Any, NoReturn, overload
 
 from ..base.source import filter_traceback
 from ..base.typing import ArrayLike, P, PyTree, R
-from ..base.util import lazy_module, name_of, quoted, wraps
+from ..base.util import lazy_imports, name_of, quoted, wraps
 from ..control.bodies import Derived, check_aliases, flatten, stage_body
 from ..control.manual_trace import ManualTrace
 from ..control.shard_map import Manual, ShardMap, shard_map_p
@@ -26,7 +26,8 @@ from ..types.sharding import (
 from ..types.tree import flatten_axes, keystr, tree_flatten, tree_leaves_with_path, tree_map
 from ..types.tree_registry import PyTreeDef
 
-_cells: Any = lazy_module("olympus._src.core.cells")      # where there are references
+with lazy_imports(__name__):       # where there are references
+    from ..core import cells as _cells
 
 
 class _Infer:

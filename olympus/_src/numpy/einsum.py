@@ -28,7 +28,7 @@ from .promote import BOOL, array_args, broadcast_to, convert, refuse_option, res
 Step = tuple[tuple[int, ...], str]
 _plans: Memo = Memo(1024)
 # Loaded by the first einsum: `import olympus` does without it.
-opt_einsum: Any = lazy_module("opt_einsum")
+opt_einsum = lazy_module("opt_einsum")
 
 
 def _parse(subscripts: Any, operands: Sequence[ArrayLike | Sequence[int]]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, DimSize, DType
-from ..base.util import lazy_module, real_number
+from ..base.util import lazy_imports, real_number
 from ..control_flow.scan import scan
 from ..jit.fused import fused, named
 from ..lax import arithmetic, shape as lax_shape, slicing
@@ -36,11 +36,8 @@ from .promote import array_args, broadcast_to, convert, inexact, promote_dtypes,
 from .reductions import reduce_sum
 from .sorting import argsort
 
-if TYPE_CHECKING:
+with lazy_imports(__name__):       # with all matrix factorisations, which few programs need
     from .linalg import decompositions, systems
-else:       # with all matrix factorisations, which few programs need
-    decompositions = lazy_module("olympus._src.numpy.linalg.decompositions")
-    systems = lazy_module("olympus._src.numpy.linalg.systems")
 
 
 def _coefficients(name: str, *ps: ArrayLike, to_inexact: bool = False) -> list[Array]:

@@ -7,13 +7,15 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ..base import source
-from ..base.util import binary_size, lazy_module, short_number
+from ..base.util import binary_size, lazy_imports, short_number
 from .hlo import Place
 
-_picture: Any = lazy_module("olympus._src.planning.picture")
+with lazy_imports(__name__):
+    from . import picture as _picture
+
 Json: TypeAlias = str | float | bool | None | list["Json"] | dict[str, "Json"]
 _MOST = 6       # rows of a table in the text
 SUFFIXES = (".html", ".json", ".txt")       # of files for reports

@@ -18,7 +18,7 @@ from ..base.lib import mlir
 from ..base.lib.executables import CompilerOptions
 from ..base.logs import LOGGER, timed
 from ..base.typing import Array, Device, DType, IrModule, Modes, PyTree
-from ..base.util import Memo
+from ..base.util import Memo, lazy_imports
 from ..core.context import current_context
 from ..core.effects import add_pending, wait_for_ordered
 from ..core.identity import identity
@@ -47,12 +47,10 @@ from .nans import debugging
 if TYPE_CHECKING:
     from .hosts import Watched
 
-brief: Any = util.lazy_module("olympus._src.runtime.brief")    # nothing is compiled on import
-_elements: Any = util.lazy_module("olympus._src.runtime.elements")
-_dumps: Any = util.lazy_module("olympus._src.runtime.dumps")     # under olympus_dump_ir_to
-_check: Any = util.lazy_module("olympus._src.core.check")       # under enable_checks
-foreign: Any = util.lazy_module("olympus._src.runtime.foreign")     # for foreign calls
-disk_cache: Any = util.lazy_module("olympus._src.runtime.disk_cache")  # not while it is off
+with lazy_imports(__name__):
+    from ..core import check as _check  # under enable_checks
+    from . import brief, disk_cache, dumps as _dumps, elements as _elements, foreign
+
 Client = lib.Client
 LoadedExecutable = lib.LoadedExecutable
 _compilations = itertools.count(1)

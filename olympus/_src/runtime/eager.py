@@ -22,7 +22,7 @@ from ..base import errors, lib, source
 from ..base.config import default_device, enable_x64, no_execution, notes_failures
 from ..base.spelling import array_method
 from ..base.typing import Array, ArrayLike, Params, T, Value
-from ..base.util import Memo, bit_key, lazy_module
+from ..base.util import Memo, bit_key, lazy_imports
 from ..core import reuse
 from ..core.ir import ClosedOlympuspr, Literal, high_types
 from ..core.primitive import Higher, Primitive, missing_rule, refuse_references
@@ -47,9 +47,9 @@ from .placement import layouts_of, placement_of, sharding_of
 if TYPE_CHECKING:
     from .hosts import Watched
 
-_failures: Any = lazy_module("olympus._src.runtime.failures")    # for who asks for them
-_hosts: Any = lazy_module("olympus._src.runtime.hosts")
-_parts: Any = lazy_module("olympus._src.interpreters.parts")
+with lazy_imports(__name__):
+    from . import failures as _failures, hosts as _hosts  # for who asks for them
+
 ArrayImpl = lib.ArrayImpl
 PjitFunction = lib.PjitFunction
 

@@ -22,12 +22,15 @@ from ..base import lib
 from ..base.lib import profiler as xla
 from ..base.logs import LOGGER
 from ..base.typing import P, R
-from ..base.util import lazy_module, name_of, wraps
+from ..base.util import lazy_imports, name_of, wraps
 from ..devices.devices import client
 from ..types.shape import static_int
 
 Session = xla.Session
-_server: Any = lazy_module("http.server")
+
+with lazy_imports(__name__):
+    from http import server as http
+
 _PERFETTO_PORT = 9001       # the only local port that ui.perfetto.dev may read
 _lock = threading.RLock()
 _running: ProfileSession | None = None      # the profile under way
@@ -315,11 +318,12 @@ def _write_profile(session: Session, data: ProfileData, folder: str, run: str, l
 
 def _serve(path: Path) -> None:
     """Print a link by which ui.perfetto.dev reads a file of this machine; wait until it has."""
-    data = path.read_bytes()
+    data, served = path.read_bytes(), False
 
-    class Once(_server.BaseHTTPRequestHandler):
+    class Once(http.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self.server.done = True
+            nonlocal served
+            served = True
             self.send_response(200)
             # The page has another origin, to which browsers give nothing without this header.
             self.send_header("Access-Control-Allow-Origin", "https://ui.perfetto.dev")
@@ -330,11 +334,10 @@ def _serve(path: Path) -> None:
         def log_message(self, *args: object) -> None:
             LOGGER.debug("profiler: %s", args)      # `http.server` would write to stderr
 
-    with _server.HTTPServer(("127.0.0.1", _PERFETTO_PORT), Once) as server:
-        server.done = False
+    with http.HTTPServer(("127.0.0.1", _PERFETTO_PORT), Once) as server:
         print("Open this link, which reads the trace from here: https://ui.perfetto.dev/#!/?url="
               f"http://127.0.0.1:{_PERFETTO_PORT}/{path.name}")
-        while not server.done:
+        while not served:
             server.handle_request()
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, cast
 from weakref import WeakValueDictionary
 
 import numpy as np
 
 from ..base.config import remove_size_one_mesh_axis_from_type
 from ..base.typing import DimSize, DTypeLike, Shape, Value
-from ..base.util import ByKey, lazy_module, memoize
+from ..base.util import ByKey, lazy_imports, memoize
 from . import dtypes
 from .layout import AUTO, Format
 from .memory import Space
@@ -26,7 +26,9 @@ from .sharding import (
     over_mesh_around, sharding_in_types, space_of,
 )
 
-_refs: Any = lazy_module("olympus._src.types.refs")       # where there are references
+with lazy_imports(__name__):       # where there are references
+    from . import refs as _refs
+
 _EMPTY: frozenset[str] = frozenset()
 _NOT_MANUAL = ManualAxisType()
 
@@ -627,7 +629,7 @@ class ShapeDtypeStruct(ByKey):
         dtype = dtypes.canonical_dtype(self.dtype)
         aval = make_aval(self.shape, dtype, self.weak_type, self.sharding, self.vma,
                          space_of(self.sharding))
-        return _refs.ref_aval(aval) if self.is_ref else aval
+        return cast(ShapedArray, _refs.ref_aval(aval)) if self.is_ref else aval
 
     @property
     def size(self) -> int:

@@ -21,10 +21,12 @@ import numpy as np
 from ..base import lib
 from ..base.config import disallow_mesh_context_manager
 from ..base.typing import Device
-from ..base.util import lazy_module
+from ..base.util import lazy_imports
 from .shape import prod, sequence
 
-_pictures: Any = lazy_module("olympus._src.types.pictures")
+with lazy_imports(__name__):
+    from . import pictures as _pictures
+
 _context: Any = lib.Config("olympus_mesh", None, include_in_jit_key=True,
                            include_in_trace_context=True)
 # No function: every recorded equation reads `.value`.

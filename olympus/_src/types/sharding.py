@@ -18,12 +18,14 @@ from ..base import lib
 from ..base.config import remove_size_one_mesh_axis_from_type
 from ..base.lib import Sharding, SingleDeviceSharding
 from ..base.typing import Device
-from ..base.util import ByKey, lazy_module, memoize, quoted
+from ..base.util import ByKey, lazy_imports, memoize, quoted
 from .memory import Space
 from .mesh import AbstractMesh, Mesh, current_mesh, get_abstract_mesh
 from .shape import mod, prod
 
-_pictures: Any = lazy_module("olympus._src.types.pictures")
+with lazy_imports(__name__):
+    from . import pictures as _pictures
+
 
 class _Unconstrained:
     """The entry of a specification for an axis that XLA may cut as it likes."""

@@ -49,14 +49,10 @@ from olympus._src.base.lib.loading import (
 from olympus._src.base.lib.loading import weakref_lru_cache as _weakref_lru_cache
 from olympus._src.base.lib.partitioning import PARTITIONED_CALL, WholeArray, partitioner_key
 from olympus._src.base.lib.waiting import check_ending, interruptible
-from olympus._src.base.util import lazy_module
+from olympus._src.base.util import lazy_imports
 
-if TYPE_CHECKING:
+with lazy_imports(__name__):
     from olympus._src.base.lib import allocator, mlir, plugins
-else:
-    allocator = lazy_module("olympus._src.base.lib.allocator")
-    mlir = lazy_module("olympus._src.base.lib.mlir")
-    plugins = lazy_module("olympus._src.base.lib.plugins")
 
 Config: Any = _jax.config.Config
 config_unset: Any = _jax.config.unset

@@ -12,10 +12,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from olympus._src.base.lib.loading import _jax, warn_if_jax_loaded, xla_client
-from olympus._src.base.util import lazy_module
+from olympus._src.base.util import lazy_imports
 
 Client: Any = _jax.Client
-_futures: Any = lazy_module("concurrent.futures")
+
+with lazy_imports(__name__):
+    from concurrent import futures
+
 _DEVICE_COUNT = r"--xla_force_host_platform_device_count=(\d+)"
 
 
@@ -83,7 +86,7 @@ def _in_the_background(make: Callable[[], object]) -> object:
     """
     if sys.platform != "linux":     # where alone threads have priorities of their own
         return make()
-    made = _futures.Future()
+    made = futures.Future()
 
     def run() -> None:
         os.setpriority(os.PRIO_PROCESS, 0, os.getpriority(os.PRIO_PROCESS, 0) + 10)

@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 from olympus._src.base.lib.executables import XlaRuntimeError
 from olympus._src.base.lib.loading import _jax
-from olympus._src.base.util import lazy_module
+from olympus._src.base.util import lazy_imports
 
 if TYPE_CHECKING:
     import socket
     import subprocess
 
-_json: Any = lazy_module("json")
-_socket: Any = lazy_module("socket")
-_subprocess: Any = lazy_module("subprocess")
+with lazy_imports(__name__):
+    import json
+    import socket
+    import subprocess
+
 _GLOO = "olympus/gloo"      # where each process says in the job's store at which port gloo listens
 _PROGRAM = Path(__file__).with_name("coordinator.py")
 
@@ -28,9 +30,9 @@ _PROGRAM = Path(__file__).with_name("coordinator.py")
 def prepare_service() -> subprocess.Popen[str]:
     """Start the coordinator's process (a Popen), which gets ready and waits for `start_service`."""
     # In a session of its own, Ctrl-C in a terminal does not reach it.
-    return _subprocess.Popen(
-        [sys.executable, "-P", str(_PROGRAM)], stdin=_subprocess.PIPE, stdout=_subprocess.PIPE,
-        stderr=_subprocess.DEVNULL, text=True, start_new_session=True,
+    return subprocess.Popen(
+        [sys.executable, "-P", str(_PROGRAM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, text=True, start_new_session=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
 
 
@@ -44,10 +46,10 @@ def start_service(process: Any, address: str, num_processes: int, *, heartbeat_t
              "heartbeat_timeout": heartbeat_timeout, "shutdown_timeout": shutdown_timeout}
     answer = ""
     with contextlib.suppress(BrokenPipeError), process.stdin, process.stdout:
-        process.stdin.write(_json.dumps(asked) + "\n")
+        process.stdin.write(json.dumps(asked) + "\n")
         process.stdin.flush()
         answer = process.stdout.readline()
-    why = _json.loads(answer) if answer else "its process ended"
+    why = json.loads(answer) if answer else "its process ended"
     if why is not None:
         raise XlaRuntimeError(f"distributed.initialize: the coordinator's service does not start "
                               f"at {address} ({why}); a free port of this host is required, and "
@@ -75,7 +77,7 @@ def disconnect_collectives(client: Any) -> None:
     for s in _tcp_sockets():
         with contextlib.suppress(OSError):      # no peer: it listens, or was closed
             if not listening.isdisjoint((s.getsockname()[:2], s.getpeername()[:2])):
-                s.shutdown(_socket.SHUT_RDWR)
+                s.shutdown(socket.SHUT_RDWR)
 
 
 def _tcp_sockets() -> Iterator[socket.socket]:
@@ -84,14 +86,14 @@ def _tcp_sockets() -> Iterator[socket.socket]:
         with contextlib.suppress(OSError):      # closed meanwhile, as the folder's is
             if not stat.S_ISSOCK(os.fstat(number).st_mode):
                 continue
-            with _socket.socket(fileno=os.dup(number)) as tcp:
-                if tcp.type == _socket.SOCK_STREAM and tcp.family in (
-                        _socket.AF_INET, _socket.AF_INET6):
+            with socket.socket(fileno=os.dup(number)) as tcp:
+                if tcp.type == socket.SOCK_STREAM and tcp.family in (
+                        socket.AF_INET, socket.AF_INET6):
                     yield tcp
 
 
 def _listens(s: socket.socket) -> bool:
-    return bool(s.getsockopt(_socket.SOL_SOCKET, _socket.SO_ACCEPTCONN))
+    return bool(s.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
 
 
 def limit_collectives(seconds: int) -> None:

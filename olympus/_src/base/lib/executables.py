@@ -14,7 +14,7 @@ import numpy as np
 
 from olympus._src.base.lib import waiting
 from olympus._src.base.lib.loading import _jax, libraries, xla_client
-from olympus._src.base.util import lazy_module
+from olympus._src.base.util import lazy_imports
 
 if TYPE_CHECKING:
     from olympus._src.base.array_type import Array, Device
@@ -22,9 +22,13 @@ if TYPE_CHECKING:
 LoadedExecutable: Any = _jax.LoadedExecutable
 _COMPILE_ONLY: Any = _jax.CompileOnlyPyClient
 XlaRuntimeError: type[RuntimeError] = _jax.JaxRuntimeError
-_difflib: Any = lazy_module("difflib")
-_mlir: Any = lazy_module("olympus._src.base.lib.mlir")
-_mmap: Any = lazy_module("mmap")
+
+with lazy_imports(__name__):
+    import difflib
+    import mmap
+
+    from olympus._src.base.lib import mlir as _mlir
+
 # Patterns are compiled when they are first looked for: `import olympus` looks for none.
 _WRONG_OPTION = r"No such compile option: '?([^'\s]*?)'?(?:\s|$)|While setting option ([^\s,]+),"
 
@@ -153,7 +157,7 @@ def _option_error(name: str, options: CompilerOptions | None, why: str) -> Compi
     if "No such compile option" not in why:
         return CompilerOptionError(f"compile: got compiler option {name!r}: {chosen.get(name)!r}; "
                                    f"XLA says: {why}; give a value of the flag's type.")
-    near = _difflib.get_close_matches(name, [*_flags(), *_OF_BUILD], n=3, cutoff=0.6)
+    near = difflib.get_close_matches(name, [*_flags(), *_OF_BUILD], n=3, cutoff=0.6)
     advice = f"near names: {', '.join(near)}" if near else "remove it or correct its spelling"
     return CompilerOptionError(
         f"compile: got compiler option {name!r}; the names must be flags of this XLA (xla_…); "
@@ -165,8 +169,8 @@ def _option_error(name: str, options: CompilerOptions | None, why: str) -> Compi
 def _flags() -> list[str]:
     """The names in jaxlib's library that may be flags: XLA has no list of them to ask for."""
     largest = max(libraries(), key=lambda path: path.stat().st_size)
-    with open(largest, "rb") as file, _mmap.mmap(
-            file.fileno(), 0, access=_mmap.ACCESS_READ) as text:
+    with open(largest, "rb") as file, mmap.mmap(
+            file.fileno(), 0, access=mmap.ACCESS_READ) as text:
         return sorted({name.decode() for name in re.findall(_FLAG, text)})
 
 

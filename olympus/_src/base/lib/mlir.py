@@ -20,10 +20,10 @@ from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _mlirHlo, _sdy, _stable
 from olympus._src.base.util import lazy_module
 
 # Classes of their operations, which are made by name here, take longer to load than the rest.
-chlo: Any = lazy_module("jaxlib.mlir.dialects.chlo")
-func: Any = lazy_module("jaxlib.mlir.dialects.func")
-hlo: Any = lazy_module("jaxlib.mlir.dialects.stablehlo")
-sdy: Any = lazy_module("jaxlib.mlir.dialects.sdy")
+chlo = lazy_module("jaxlib.mlir.dialects.chlo")
+func = lazy_module("jaxlib.mlir.dialects.func")
+hlo = lazy_module("jaxlib.mlir.dialects.stablehlo")
+sdy = lazy_module("jaxlib.mlir.dialects.sdy")
 # In jaxlib 0.12 earlier imports decide whether that module has all of its attributes.
 sdy_attributes: Any = _sdy
 TracebackToLocationCache: Any = _jax_mlir_ext.TracebackToLocationCache

@@ -13,18 +13,21 @@ import importlib.util
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from olympus._src.base.lib.calls import connect_plugin, initialize_hybrid_kernels
 from olympus._src.base.lib.loading import _jax, jaxlib_version, warn_if_jax_loaded, xla_client
-from olympus._src.base.util import lazy_module
+from olympus._src.base.util import lazy_imports
 
 if TYPE_CHECKING:
     from olympus._src.base.array_type import Device
 
 PluginOptions = Mapping[str, str | int | list[int] | float | bool]
-_glob: Any = lazy_module("glob")
-_metadata: Any = lazy_module("importlib.metadata")
+
+with lazy_imports(__name__):
+    import glob
+    from importlib import metadata
+
 # Libraries of the NVIDIA wheels that the plugin links by name, in the order they need each other.
 _PRELOAD = (
     "libcudart.so", "libnvrtc.so", "libcublasLt.so", "libcublas.so", "libcupti.so",
@@ -89,12 +92,12 @@ def installed(plugin: str) -> bool:
 
 def attached(plugin: str) -> bool:
     """Whether this machine seems to have a device of "cuda" or "tpu"; nothing is started."""
-    if any(_glob.glob(pattern) for pattern in _NODES[plugin]):
+    if any(glob.glob(pattern) for pattern in _NODES[plugin]):
         return True
     return plugin == "tpu" and any(
         Path(path).read_text().strip() == _GOOGLE and
         Path(path).with_name("device").read_text().strip() in _TPUS
-        for path in _glob.glob("/sys/bus/pci/devices/*/vendor"))
+        for path in glob.glob("/sys/bus/pci/devices/*/vendor"))
 
 
 def exports_plugin(library: Path) -> bool:
@@ -138,8 +141,8 @@ def _find_cuda_plugin() -> tuple[str, Path]:
         for wheel in ("pjrt", "plugin"):
             name = f"jax-cuda{version}-{wheel}"
             try:
-                installed = _metadata.version(name)
-            except _metadata.PackageNotFoundError:
+                installed = metadata.version(name)
+            except metadata.PackageNotFoundError:
                 installed = "none"
             if installed != jaxlib_version:
                 raise RuntimeError(
@@ -159,7 +162,7 @@ def _preload_nvidia_libraries() -> None:
     spec = importlib.util.find_spec("nvidia")
     roots = list(spec.submodule_search_locations or ()) if spec is not None else []
     for name in _PRELOAD:
-        for path in sorted(p for root in roots for p in _glob.glob(f"{root}/*/lib/{name}*")):
+        for path in sorted(p for root in roots for p in glob.glob(f"{root}/*/lib/{name}*")):
             try:
                 ctypes.cdll.LoadLibrary(path)
             except OSError:
