@@ -27,6 +27,7 @@ from .rules import (
 )
 
 _varied: Any = lazy_module("olympus._src.custom.apart")      # where axes have names
+_as_functions: Any = lazy_module("olympus._src.custom.as_functions")    # in traces of users
 
 
 class custom_jvp(Ruled[P, R]):
@@ -219,6 +220,12 @@ class CustomJvpCall(CustomCall):
     def jvp(self, fun: Callable[..., list[Array]], rules: _JvpRules, primals: Sequence[Array],
             tangents: Sequence[Tangent], **params: Hashable) -> WithTangents:
         return self.differentiate(fun, rules, primals, tangents, params, rules)
+
+    def in_users_trace(self, *call: object) -> Sequence[Array]:
+        return _as_functions.jvp_by_method(self, *call)
+
+    def of_functions(self, args: Sequence[object], **params: object) -> list[Array]:
+        return _as_functions.jvp_of_functions(args, **params)
 
 
 custom_jvp_call_p = CustomJvpCall("custom_jvp_call")

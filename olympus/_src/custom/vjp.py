@@ -42,6 +42,7 @@ from .rules import (
 
 _varied: Any = lazy_module("olympus._src.custom.apart")          # where axes have names
 _contents: Any = lazy_module("olympus._src.custom.contents")     # where there are references
+_as_functions: Any = lazy_module("olympus._src.custom.as_functions")    # in traces of users
 
 # (residuals, cotangents of outs) -> cotangents of primals.
 Backward = Callable[[Sequence[Array], Sequence[Tangent]], Sequence[Tangent]]
@@ -400,6 +401,12 @@ class CustomVjpCall(CustomCall):
                           *[Zero(typeof(x).to_tangent_aval()) for x in outs[n:]]]
 
         return self.differentiate(fun, rules, primals, tangents, params, apply)
+
+    def in_users_trace(self, *call: object) -> Sequence[Array]:
+        return _as_functions.vjp_by_method(self, *call)
+
+    def of_functions(self, args: Sequence[object], **params: object) -> list[Array]:
+        return _as_functions.vjp_of_functions(args, **params)
 
 
 def _apart(fun: Callable[..., list[Array]], rules: Rules, primals: Sequence[Array],
