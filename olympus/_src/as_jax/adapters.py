@@ -182,12 +182,22 @@ ROWS = {
         "Equinox and jaxtyping count its classes as arrays. Ours are arrays.",
         {"as_jax.private": "LiteralArray=TypedNdArray TypedComplex TypedFloat TypedInt "
                            "TypedNdArray"}),
+    "_src.lax.linalg": Adapter("unxt gives factorisations rules.", homes="olympus.lax.linalg"),
     "_src.numpy": Adapter("s2fft imports `util` from it.", homes="olympus.numpy"),
+    "_src.numpy.array_methods": Adapter(
+        "unxt's `x.at` is derived from its classes.",
+        {"numpy.updates": "_IndexUpdateHelper _IndexUpdateRef"}),
+    "_src.numpy.index_tricks": Adapter(
+        "quaxed derives its `r_` and `c_` from their classes.", {"as_jax.private": "CClass RClass"}),
     "_src.numpy.ufuncs": Adapter(
         "Esquilax takes the class `ufunc` from it.", homes="olympus.numpy"),
     "_src.numpy.util": Adapter(
         "s2fft promotes operands by it.",
         {"as_jax.private": "promote_dtypes promote_dtypes_complex promote_dtypes_inexact"}),
+    "_src.numpy.vectorize": Adapter(
+        "quaxed names the parts of `vectorize` at import.", lacks="parts of JAX's `vectorize`",
+        stand_ins="_apply_excluded _check_output_dims _parse_gufunc_signature "
+                  "_parse_input_dimensions"),
     "_src.pallas.primitives": Adapter(
         "ejKernel's kernels for GPUs read and write under masks by it.",
         {"kernels.masked": "load store swap"}, "olympus.experimental.pallas"),

@@ -21,7 +21,7 @@ from ..core.trace import ThreadState, Tracer, ctx
 from ..devices.devices import _clients
 from ..extend import state
 from ..jit.signature import indices, named_twice
-from ..numpy import promote
+from ..numpy import grids, promote
 from ..random import keys
 from ..random.continuous import bits
 from ..types import dtypes
@@ -125,6 +125,20 @@ def promote_dtypes_complex(*args: object) -> list[Any]:
     """The operands at a dtype of complex numbers that they have together."""
     return [promote.convert(x, dtypes.to_complex_dtype(x.dtype))
             for x in promote_dtypes_inexact(*args)]
+
+
+class CClass(type(grids.c_)):
+    """The class of `c_`."""
+
+    def __init__(self) -> None:
+        vars(self).update(vars(grids.c_))
+
+
+class RClass(type(grids.r_)):
+    """The class of `r_`."""
+
+    def __init__(self) -> None:
+        vars(self).update(vars(grids.r_))
 
 
 def threefry_seed(seed: ArrayLike) -> Array:
