@@ -445,6 +445,41 @@ def case_private_names_of_references_and_types_of_users():
     assert tuple_insert((1, 3), 1, 2) == (1, 2, 3)
 
 
+def case_a_trace_of_a_users_class_sees_params_by_their_names():
+    from jax._src import core, literals
+    from jax._src.pjit import jit_p
+    from jax._src.random import threefry2x32
+    seen = []
+
+    class Trace(core.Trace):
+        def process_primitive(self, prim, args, params):
+            seen.append((prim, params.keys()))
+            return prim.bind(*args, **params)
+
+    def f(x):
+        x = jax.jit(lambda x: x + 1)(x)
+        x = jax.lax.while_loop(lambda x: x < 3, lambda x: x + 1, x)
+        x = jax.lax.cond(x > 2, lambda x: x * 2, lambda x: x, x)
+        return jax.lax.scan(lambda x, y: (x + y, y), x, jnp.ones(3))[0]
+
+    with core.set_current_trace(Trace()):
+        assert f(1.0) == 9
+    params = dict(seen)
+    assert {"jaxpr", "inline", "name", "keep_unused"} <= params[jit_p]
+    assert params[jax.lax.while_p] == {"cond_jaxpr", "cond_nconsts", "body_jaxpr", "body_nconsts"}
+    assert {"jaxpr", "num_consts", "num_carry", "reverse"} <= params[jax.lax.scan_p]
+    assert "branches" in params[jax.lax.cond_p] and "olympus" not in repr(params.values())
+    assert core.trace_ctx.trace is core.find_top_trace(())
+    number = literals.TypedFloat(1.5, np.dtype("float16"))
+    assert number == 1.5 and number.dtype == "float16"
+    words = threefry2x32.threefry_seed(jnp.asarray(3))
+    key = jax.random.key(3)
+    assert (words == jax.random.key_data(key)).all()
+    assert (threefry2x32.threefry_split(words, (2,)) == jax.random.key_data(
+        jax.random.split(key))).all()
+    assert (threefry2x32.threefry_random_bits(words, 32, (3,)) == jax.random.bits(key, (3,))).all()
+
+
 def case_types_of_users():
     from jax.experimental import hijax
     from jax.experimental.hijax import HiPrimitive, VJPHiPrimitive

@@ -371,3 +371,23 @@ def test_a_list_of_arrays_that_only_dlpack_hands_over(kind):
     assert onp.array([kind(half), kind(half)]).dtype == onp.bfloat16
     with pytest.raises(ValueError, match="equal shapes"):
         onp.array([kind(X), kind(X[0])])
+
+
+def test_arrays_of_others_whose_aval_is_a_method_and_whose_dlpack_says_no():
+    class Metres:
+        shape, dtype = (2,), np.dtype("float16")
+
+        def aval(self):
+            return "another type"
+
+        def __dlpack__(self, **options):
+            raise NotImplementedError
+
+        __dlpack_device__ = __dlpack__
+
+        def __array__(self, dtype=None, copy=None):
+            return np.ones(2, dtype or "float16")
+
+    x = Metres()
+    assert onp.asarray(x).dtype == onp.result_type(x, 1) == "float16"
+    assert (onp.shape(x), onp.ndim(x), onp.size(x)) == ((2,), 1, 2)

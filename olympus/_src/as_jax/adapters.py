@@ -138,8 +138,8 @@ ROWS = {
     "_src.core": Adapter(
         "NumPyro asks whether something is traced; Flax and others name avals.",
         {"as_jax.foreign": "pytype_aval_mappings", "as_jax.private": "cur_qdd trace_state_clean",
-         "core.trace": "get_aval=typeof", "types.avals": "physical_aval",
-         "types.hi": "AvalMutableQDD AvalQDD"},
+         "core.context": "trace_ctx=ctx", "core.trace": "get_aval=typeof",
+         "types.avals": "physical_aval", "types.hi": "AvalMutableQDD AvalQDD"},
         "olympus.core olympus.extend.core olympus.errors olympus.ref"),
     "_src.custom_derivatives": Adapter(
         "JAX's own tests of types of users name its primitives.",
@@ -180,19 +180,34 @@ ROWS = {
         "JAX's own tests wrap functions by it.", homes="olympus.extend.linear_util"),
     "_src.literals": Adapter(
         "Equinox and jaxtyping count its classes as arrays. Ours are arrays.",
-        {"as_jax.private": "LiteralArray=TypedNdArray TypedNdArray"}),
+        {"as_jax.private": "LiteralArray=TypedNdArray TypedComplex TypedFloat TypedInt "
+                           "TypedNdArray"}),
+    "_src.lax.linalg": Adapter("unxt gives factorisations rules.", homes="olympus.lax.linalg"),
     "_src.numpy": Adapter("s2fft imports `util` from it.", homes="olympus.numpy"),
+    "_src.numpy.array_methods": Adapter(
+        "unxt's `x.at` is derived from its classes.",
+        {"numpy.updates": "_IndexUpdateHelper _IndexUpdateRef"}),
+    "_src.numpy.index_tricks": Adapter(
+        "quaxed derives its `r_` and `c_` from their classes.", {"as_jax.private": "CClass RClass"}),
     "_src.numpy.ufuncs": Adapter(
         "Esquilax takes the class `ufunc` from it.", homes="olympus.numpy"),
     "_src.numpy.util": Adapter(
         "s2fft promotes operands by it.",
         {"as_jax.private": "promote_dtypes promote_dtypes_complex promote_dtypes_inexact"}),
+    "_src.numpy.vectorize": Adapter(
+        "quaxed names the parts of `vectorize` at import.", lacks="parts of JAX's `vectorize`",
+        stand_ins="_apply_excluded _check_output_dims _parse_gufunc_signature "
+                  "_parse_input_dimensions"),
     "_src.pallas.primitives": Adapter(
         "ejKernel's kernels for GPUs read and write under masks by it.",
         {"kernels.masked": "load store swap"}, "olympus.experimental.pallas"),
     "_src.pjit": Adapter(
-        "JAXNS takes `auto_axes` from it.",
-        homes="olympus.sharding olympus.experimental.pjit olympus"),
+        "JAXNS takes `auto_axes` from it; Quax gives the primitive of `jit` a rule.",
+        {"control.call": "jit_p=call_p"},
+        "olympus.sharding olympus.experimental.pjit olympus"),
+    "_src.random.threefry2x32": Adapter(
+        "Quax's generator of random numbers is written with its functions.",
+        {"as_jax.private": "threefry_random_bits threefry_seed threefry_split"}),
     "_src.source_info_util": Adapter(
         "jaxls shows where an equation comes from.",
         {"as_jax.private": "Frame user_frame user_frames"}, "olympus.extend.source_info_util"),

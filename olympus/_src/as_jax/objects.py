@@ -11,6 +11,7 @@ from typing import Any
 from ..base import lib, spelling
 from ..base.config import compatible
 from ..base.typing import R
+from ..control.call import call_p
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Higher, Primitive
 from ..core.trace import Tracer
@@ -82,6 +83,15 @@ def named(primitive: Any, params: dict[str, Any]) -> dict[str, Any]:
     return Params(params) if isinstance(primitive, Higher) else params
 
 
+def spelt_out(primitive: Primitive, params: dict[str, Any]) -> dict[str, Any]:
+    """The params of an operation by JAX's names, those that Olympus needs not among them."""
+    if not isinstance(primitive, Higher):
+        return params
+    read = Params(params)
+    own = {theirs: read[theirs] for theirs in map(spellings.theirs, params)}
+    return {**_UNSAID, **own} if primitive is call_p else own
+
+
 def respelt(bind: Callable[..., R]) -> Callable[..., R]:
     """A primitive's `bind`, for params in JAX's spelling."""
     def respelling(self: Primitive, *args: object, **params: object) -> R:
@@ -120,7 +130,7 @@ def subclasses(kind: type) -> Iterator[type]:
 
 def respell() -> None:
     """Let programs, equations and foreign arrays be what JAX's users know them as."""
-    spelling.answer_to(spellings.theirs, named, "__jax_array__", "jax.numpy")
+    spelling.answer_to(spellings.theirs, named, spelt_out, "__jax_array__", "jax.numpy")
     alias(ClosedOlympuspr, "olympuspr")
     alias(Traced, "olympuspr", "loolympus")
     for kind, names in ((JVPTracer, {"primal": "_primal", "tangent": "_tangent"}),

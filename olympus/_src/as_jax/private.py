@@ -9,19 +9,21 @@ import inspect
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from types import MappingProxyType, TracebackType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from ..base import source
-from ..base.typing import Array, DTypeLike, T
+from ..base.typing import Array, ArrayLike, DTypeLike, T
 from ..base.util import ByKey
 from ..core.ir import ClosedOlympuspr, SourceInfo
 from ..core.trace import ThreadState, Tracer, ctx
 from ..devices.devices import _clients
 from ..extend import state
 from ..jit.signature import indices, named_twice
-from ..numpy import promote
+from ..numpy import grids, promote
+from ..random import keys
+from ..random.continuous import bits
 from ..types import dtypes
 from ..types.avals import ShapedArray
 from ..types.refs import RefAval
@@ -85,6 +87,30 @@ class TypedNdArray:
     """A NumPy array with a weak type, as JAX's programs have them; there are none here."""
 
 
+class Typed:
+    """A Python number with a dtype, as JAX's programs have them; there are none here."""
+
+    dtype: DType
+
+    def __new__(cls, value: complex, dtype: DType) -> Self:
+        make: Any = super().__new__
+        number = make(cls, value)
+        number.dtype = dtype
+        return number
+
+
+class TypedInt(Typed, int):
+    """Of an integer."""
+
+
+class TypedFloat(Typed, float):
+    """Of a float."""
+
+
+class TypedComplex(Typed, complex):
+    """Of a complex number."""
+
+
 def promote_dtypes(*args: object) -> list[Array]:
     """The operands at the dtype that they have together."""
     return [promote.to_array(x) for x in promote.promote_dtypes("promote_dtypes", *args)]
@@ -99,6 +125,35 @@ def promote_dtypes_complex(*args: object) -> list[Any]:
     """The operands at a dtype of complex numbers that they have together."""
     return [promote.convert(x, dtypes.to_complex_dtype(x.dtype))
             for x in promote_dtypes_inexact(*args)]
+
+
+class CClass(type(grids.c_)):
+    """The class of `c_`."""
+
+    def __init__(self) -> None:
+        vars(self).update(vars(grids.c_))
+
+
+class RClass(type(grids.r_)):
+    """The class of `r_`."""
+
+    def __init__(self) -> None:
+        vars(self).update(vars(grids.r_))
+
+
+def threefry_seed(seed: ArrayLike) -> Array:
+    """The two words of a seed's key."""
+    return keys.key_data(keys.key(seed, impl="threefry2x32"))
+
+
+def threefry_split(key: ArrayLike, shape: Sequence[int]) -> Array:
+    """The words of keys made of a key's words."""
+    return keys.key_data(keys.split(keys.wrap_key_data(key, impl="threefry2x32"), shape))
+
+
+def threefry_random_bits(key: ArrayLike, bit_width: int, shape: Sequence[int]) -> Array:
+    """Random unsigned integers of so many bits, drawn by a key's words."""
+    return bits(keys.wrap_key_data(key, impl="threefry2x32"), shape, f"uint{bit_width}")
 
 
 def api_boundary(fun: Callable[..., Any] | None = None, **options: object) -> object:

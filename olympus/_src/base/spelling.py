@@ -17,6 +17,9 @@ NamedParams = Callable[[Any, dict[str, Any]], dict[str, Any]]
 named_params: NamedParams | None = None
 """Makes the params of an equation, of this primitive, answer to other names, too."""
 
+foreign_params: NamedParams | None = None
+"""The params as a trace of a user's class is given them, all by the other names."""
+
 array_methods = ("__olympus_array__",)
 """The methods by which an object of another class says what array it is."""
 
@@ -25,10 +28,11 @@ namespace = "olympus.numpy"
 """The module that arrays say has the functions of the array API standard."""
 
 
-def answer_to(show: Callable[[str], str], params: NamedParams, array: str, numpy: str) -> None:
+def answer_to(show: Callable[[str], str], params: NamedParams, foreign: NamedParams, array: str,
+              numpy: str) -> None:
     """Show names by `show`, and answer to other names of params, array method and namespace."""
-    global shown, named_params, array_methods, namespace
-    shown, named_params, namespace = show, params, numpy
+    global shown, named_params, foreign_params, array_methods, namespace
+    shown, named_params, foreign_params, namespace = show, params, foreign, numpy
     array_methods = ("__olympus_array__", array)
 
 

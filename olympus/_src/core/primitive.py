@@ -28,7 +28,7 @@ from .effects import Effect
 from .facts import GivenFacts
 from .ir import NO_EFFECTS, ClosedOlympuspr, DropVar, Olympuspr, OlympusprEqn, derived, numbers
 from .tags import TagRules, as_inferred, by_body, check_varying, tagged
-from .trace import Trace, ctx, typeof
+from .trace import Trace, ctx, enter, leave, typeof
 
 if TYPE_CHECKING:
     from ..lowering.builder import Builder  # `lowering` is above `core`
@@ -341,6 +341,15 @@ class Primitive(TagRules):
     def bind(self, *args: object, **params: object) -> Any:
         """Apply the operation in the current trace."""
         return ctx.trace.process(self, tuple(numbers(args)) if self.foreign else args, params)
+
+    def bind_with_trace(self, trace: Trace, args: Sequence[object], avals: object, params: Params
+                        ) -> object:
+        """Apply the operation in `trace`; `avals` are the operands' types, which are not read."""
+        outer = enter(trace)
+        try:
+            return self.bind(*args, **params)
+        finally:
+            leave(outer)
 
     def get_bind_params(self, params: Params) -> Params:
         """The keyword arguments by which `bind` applies an equation with these params again."""

@@ -17,14 +17,14 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, starmap
 from operator import attrgetter
-from typing import Any, NoReturn, SupportsIndex, TypeGuard
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypeGuard
 
 import numpy as np
 
-from ..base import errors, lib, source
+from ..base import errors, lib, source, spelling
 from ..base.depth import GIVEN, make_room
 from ..base.spelling import array_method
-from ..base.typing import Array, ArrayLike, ArrayToCheckers, DTypeLike, Params, StaticScalar
+from ..base.typing import Array, ArrayLike, ArrayToCheckers, DTypeLike, Params, StaticScalar, T
 from ..base.util import clipped, lazy_imports
 from ..types import dtypes
 from ..types.avals import (
@@ -35,14 +35,25 @@ from ..types.shape import SymbolicDim
 from .context import ThreadState, ctx
 from .ir import Literal
 
+if TYPE_CHECKING:
+    from .linear_util import WrappedFun  # which few programs load
+else:
+    WrappedFun = Any
+
 
 class Trace:
-    """The meaning of binding a primitive. Final subclasses: one per transformation.
+    """The meaning of binding a primitive. Ours have a final subclass per transformation.
+
+    A subclass of one's own, an interpreter of functions while they run, has `process_primitive`.
 
     >>> import olympus
-    >>> from olympus.extend.core import find_top_trace
-    >>> isinstance(find_top_trace(None), olympus.core.Trace)
-    True
+    >>> class Shout(olympus.core.Trace):
+    ...     def process_primitive(self, prim, args, params):
+    ...         print(prim)
+    ...         return prim.bind(*args, **params)      # operations run at once here
+    >>> with olympus.extend.core.set_current_trace(Shout()):
+    ...     x = olympus.lax.sin(0.0)
+    sin
     """
 
     # alive: until the transformation ends. A tracer whose trace is not alive, or belongs to another
@@ -55,6 +66,7 @@ class Trace:
     waits_for: Any = None
     evaluates = False       # whether operations run at once
     compiled: Callable[..., Callable[[list[Array]], list[Array]]]   # where they do: runs a program
+    as_arrays: Callable[[Sequence[object]], list[Any]]      # where they do: of literals
 
     def __init__(self, parent: Trace | None = None) -> None:
         self.alive, self.thread, self.parent = True, threading.get_ident(), parent
@@ -76,12 +88,67 @@ class Trace:
     # `ctx.trace` unchanged.
     def process(self, prim: Any, args: tuple, params: Params) -> Any:
         """The result (or list of results) of binding `prim` under this trace."""
-        raise NotImplementedError
+        respelt = spelling.foreign_params
+        outer = enter(ThreadState.trace)
+        try:
+            return self.process_primitive(prim, ThreadState.trace.as_arrays(args),
+                                          params if respelt is None else respelt(prim, params))
+        finally:
+            leave(outer)
 
     def process_custom(self, prim: Any, fun: Callable[..., Sequence[ArrayLike]], rules: Any,
                        args: tuple[ArrayLike, ...], params: Params) -> list[Array]:
         """Call `fun(*args)`, a flat Python function with derivative rules of its own."""
-        raise NotImplementedError
+        return prim.in_users_trace(self, fun, rules, args, params)
+
+    # What users' subclasses have in place of the two.
+    def process_primitive(self, primitive: Any, tracers: Sequence[Any], params: Params) -> object:
+        """The result (or list of results) of the operation; the current trace evaluates."""
+        if type(self).process is Trace.process:
+            raise self._missing("process_primitive")
+        outer = enter(self)
+        try:
+            return self.process(primitive, tuple(tracers), params)
+        finally:
+            leave(outer)
+
+    def process_custom_jvp_call(self, primitive: Any, fun: WrappedFun, jvp: WrappedFun,
+                                tracers: Sequence[ArrayLike], *, symbolic_zeros: bool
+                                ) -> Sequence[ArrayLike]:
+        """The results of a call of a `custom_jvp` function: `fun` and `jvp` are `WrappedFun`s of
+        flat values, `jvp(*primals, *tangents)`.
+        """
+        raise self._missing("process_custom_jvp_call")
+
+    def process_custom_vjp_call(self, primitive: Any, fun: WrappedFun, fwd: WrappedFun,
+                                bwd: WrappedFun, tracers: Sequence[ArrayLike], *,
+                                out_trees: Callable[[], tuple[object, ...]], symbolic_zeros: bool
+                                ) -> Sequence[ArrayLike]:
+        """The results of a call of a `custom_vjp` function, by `WrappedFun`s of flat values.
+
+        `fwd` takes each value and whether a cotangent of it is wanted, in turns, and returns
+        residuals, then results; `bwd` takes residuals, then cotangents. `out_trees()` gives, after
+        `fwd`, the trees of results and of residuals, and None for each residual.
+        """
+        raise self._missing("process_custom_vjp_call")
+
+    def _missing(self, method: str) -> NotImplementedError:
+        return NotImplementedError(
+            f"{type(self).__name__}: an operation is bound in a trace whose class has no method "
+            f"{method!r}; one is required to handle it; define it in the subclass of Trace.")
+
+    # For interpreters, which call these of any value and trace.
+    def full_raise(self, x: T) -> T:
+        """The value itself."""
+        return x
+
+    def invalidate(self) -> None:
+        """End the trace: a tracer of it that is used later has leaked."""
+        self.alive = False
+
+    def is_valid(self) -> bool:
+        """Whether the trace has not ended."""
+        return self.alive
 
 
 # Part of the key of C++'s calls: a jitted function that is called while another function is traced

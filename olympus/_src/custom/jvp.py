@@ -26,8 +26,8 @@ from .rules import (
     with_consts,
 )
 
-with lazy_imports(__name__):       # where axes have names
-    from . import apart as _varied
+with lazy_imports(__name__):
+    from . import apart as _varied, as_functions as _as_functions   # named axes; traces of users
 
 
 class custom_jvp(Ruled[P, R]):
@@ -220,6 +220,12 @@ class CustomJvpCall(CustomCall):
     def jvp(self, fun: Callable[..., list[Array]], rules: _JvpRules, primals: Sequence[Array],
             tangents: Sequence[Tangent], **params: Hashable) -> WithTangents:
         return self.differentiate(fun, rules, primals, tangents, params, rules)
+
+    def in_users_trace(self, *call: object) -> Sequence[Array]:
+        return _as_functions.jvp_by_method(self, *call)
+
+    def of_functions(self, args: Sequence[object], **params: object) -> list[Array]:
+        return _as_functions.jvp_of_functions(args, **params)
 
 
 custom_jvp_call_p = CustomJvpCall("custom_jvp_call")

@@ -27,7 +27,7 @@ from ..core.evaluate import eval_closed
 from ..core.ir import NO_DEBUG_INFO, ClosedOlympuspr, DebugInfo, OlympusprEqn, Var, numbers
 from ..core.primitive import Cotangent, Linear, Primitive, Tangent, Transposed, Zero, with_zeros
 from ..core.staging import closure_convert, recorder, stage
-from ..core.trace import REFERENCES, Tracer, typeof
+from ..core.trace import REFERENCES, Trace, Tracer, typeof
 from ..devices.array import array_from_numpy
 from ..interpreters.batching import BatchTrace, BatchTracer, axis_of_tangents, to_axis
 from ..interpreters.checks import Checks
@@ -734,9 +734,25 @@ class CustomCall(HasBodies, abstract=True):
             results = self.on_references(self, args, params)
             if results is not None:
                 return results
+        if "subfuns" in params:
+            return self.of_functions(args, **params)
         rules, rest = self.unpack(params)
         return ctx.trace.process_custom(self, self.function(params["call_olympuspr"]), rules,
                                         tuple(numbers(args)), rest)
+
+    def in_users_trace(self, trace: Trace, fun: Callable[..., list[Array]], rules: Any, args: tuple,
+                       params: Params) -> Sequence[Array]:
+        """The results in a trace of a user's class, which is the current one.
+
+        The class may have a method for such functions, which may bind the call again, with
+        `subfuns` in place of the rules (`of_functions`).
+        """
+        return fun(*args)
+
+    def of_functions(self, args: Sequence[object], **params: object) -> list[Array]:
+        """The results of `bind` with `subfuns`."""
+        raise TypeError(f"{self.name}: bound with functions ('subfuns'); custom_jvp_call and "
+                        "custom_vjp_call alone can be; bind it with the params of its equation.")
 
     #   operands   tracers of the function | consts of the rules | arguments
     # The body does not read the second group; `Shifted` rules do not get the first.

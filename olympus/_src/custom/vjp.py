@@ -40,8 +40,8 @@ from .rules import (
     run_batched, unbatched, with_consts,
 )
 
-with lazy_imports(__name__):
-    from . import apart as _varied, contents as _contents  # named axes; references
+with lazy_imports(__name__):        # where there are named axes, references, traces of users
+    from . import apart as _varied, as_functions as _as_functions, contents as _contents
 
 # (residuals, cotangents of outs) -> cotangents of primals.
 Backward = Callable[[Sequence[Array], Sequence[Tangent]], Sequence[Tangent]]
@@ -400,6 +400,12 @@ class CustomVjpCall(CustomCall):
                           *[Zero(typeof(x).to_tangent_aval()) for x in outs[n:]]]
 
         return self.differentiate(fun, rules, primals, tangents, params, apply)
+
+    def in_users_trace(self, *call: object) -> Sequence[Array]:
+        return _as_functions.vjp_by_method(self, *call)
+
+    def of_functions(self, args: Sequence[object], **params: object) -> list[Array]:
+        return _as_functions.vjp_of_functions(args, **params)
 
 
 def _apart(fun: Callable[..., list[Array]], rules: Rules, primals: Sequence[Array],

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..base.typing import ArrayLike, PyTree
 from ..core.ir import DebugInfo
+from ..core.linear_util import Store, WrappedFun, transformation2, transformation_with_aux2
 from ..core.trace import typeof
 from ..jit.arguments import argument_name, name_of
 from ..types.avals import AbstractValue
@@ -17,7 +18,6 @@ from ..types.tree import (
     PyTreeDef, flatten_axes as axes_of_leaves, keystr, tree_flatten, tree_leaves_with_path,
     treedef_children,
 )
-from .linear_util import Store, WrappedFun, transformation2, transformation_with_aux2
 
 
 @transformation_with_aux2

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from ..base.typing import Array, MappedAxis, PyTree
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
+from ..core.linear_util import Store, transformation_with_aux2
 from ..core.primitive import Axis
 from ..core.staging import stage
 from ..interpreters.batching import batch_flat, to_axis
 from ..mapping import vmappable
-from .linear_util import Store, transformation_with_aux2
 
 
 class ZeroIfMapped:

@@ -14,11 +14,11 @@ from ..control.call import call_p
 from ..core.effects import Effect
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
+from ..core.linear_util import WrappedFun
 from ..core.primitive import Builder, Cotangent, OpenPrimitive, Primitive, Tangent, Transposed
 from ..core.staging import stage
 from ..core.trace import typeof
 from ..types.avals import Aval
-from .linear_util import WrappedFun
 from .tables import convert_constvars_olympuspr
 
 

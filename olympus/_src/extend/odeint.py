@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..base.typing import Array, PyTree
+from ..core.linear_util import transformation2
 from ..scipy.integrate.odeint import ravel_first_arg
-from .linear_util import transformation2
 
 
 @transformation2

@@ -9,6 +9,7 @@ from typing import Any, NoReturn, TypeAlias
 from ..base.typing import Array, ArrayLike, Params, PyTree
 from ..base.util import WithAux
 from ..core.ir import ClosedOlympuspr, DebugInfo, Olympuspr
+from ..core.linear_util import WrappedFun
 from ..core.primitive import Cotangent, Primitive, Tangent, Transposed, Zero
 from ..core.staging import stage
 from ..core.trace import typeof
@@ -21,7 +22,6 @@ from ..lax.shape import instantiate as as_array
 from ..types.avals import Aval, ShapedArray, is_float0
 from ..types.tree import tree_flatten, tree_unflatten
 from ..types.tree_registry import PyTreeDef
-from .linear_util import WrappedFun
 
 Val: TypeAlias = Any    # what operations take: arrays, numbers, tracers, values of users' types
 

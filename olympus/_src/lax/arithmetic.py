@@ -229,8 +229,8 @@ class IntegerPow(Elementwise):
 
     def infer(self, x: ShapedArray, *, y: int) -> ShapedArray:
         if y < 0 and dtypes.is_integer(x.dtype):
-            raise TypeError(f"integer_pow: {x} to the power {y} given; integers have no negative "
-                            "powers; convert the operand to a floating dtype.")
+            raise TypeError(f"integer_pow: {x} to the power {y} given;\n  Integers cannot be "
+                            "raised to negative powers; convert the operand to a floating dtype.")
         return super().infer(x)
 
     def lower(self, b: Builder, x: IrValue, *, y: int) -> IrValue:

@@ -11,7 +11,7 @@ from ..base.config import enable_x64
 from ..base.typing import ArrayLike, DTypeLike, DuckTypedArray, PyTree
 from ..core.trace import typeof
 from ..types import dtypes
-from ..types.avals import ShapedArray
+from ..types.avals import AbstractValue, ShapedArray
 from ..types.dtypes import Limit
 from ..types.shape import canonical_axes, prod
 
@@ -104,14 +104,20 @@ def result_type(*args: ArrayLike | DTypeLike) -> np.dtype:
     return dtypes.result_type(*args)
 
 
-def _aval(what: str, a: object) -> ShapedArray | np.ndarray:
+def _aval(what: str, a: Any) -> ShapedArray | np.ndarray:
     if isinstance(a, np.ndarray):       # of strings and dates, too
         return a
     if a is None:       # one object, to NumPy
         a = False
     try:
-        return typeof(np.asarray(a)) if isinstance(a, (list, tuple)) else typeof(a)
+        aval = typeof(np.asarray(a)) if isinstance(a, (list, tuple)) else typeof(a)
+        if isinstance(aval, AbstractValue):     # Quax's arrays have a method `aval`
+            return aval
     except TypeError:
+        pass
+    try:
+        return ShapedArray(a.shape, a.dtype)
+    except AttributeError:
         raise TypeError(f"{what}: {a!r} of type {type(a).__name__} given; an array, a number or a "
                         "nested list of those is required.") from None
 

@@ -151,7 +151,8 @@ def _to_array(x: Any, dtype: DType | None, copy: bool | None, device: Device | N
         raise ValueError("array: None given; numbers or arrays are required; use nan for missing "
                          "numbers.")
     if not isinstance(x, (np.ndarray, np.generic)) and hasattr(x, "__dlpack__"):
-        return _from_array(dlpack_array(x, device, True if copy is None else copy), dtype, copy)
+        with contextlib.suppress(NotImplementedError):      # of a method that is there to say no
+            return _from_array(dlpack_array(x, device, True if copy is None else copy), dtype, copy)
     if isinstance(x, (np.ndarray, np.generic)) or _is_numpy_data(x):
         return _from_numpy(np.asarray(x), dtype, device, copy)
     if is_sequence(x):

@@ -364,6 +364,10 @@ class EvalTrace(Trace):
             source.filter_traceback(error)
             raise
 
+    def as_arrays(self, args: Sequence[object]) -> list[Any]:
+        """Operands for a user's trace: literals become arrays."""
+        return list(map(result_array, args))
+
     def compiled(self, closed: ClosedOlympuspr, name: str) -> Callable[[list[Array]], list[Array]]:
         """A program as a function of a list of values."""
         call = _compiled_call(name, lambda avals: closed, True, False)

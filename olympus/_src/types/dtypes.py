@@ -692,6 +692,8 @@ def _typed(x: object) -> Typed:
     if isinstance(x, (str, np.dtype, ExtendedDType)) or x is None:
         return as_dtype(x), False
     typed = getattr(x, "aval", x)
+    if not hasattr(typed, "dtype"):     # others' arrays may have a method of that name
+        typed = x
     dtype = getattr(typed, "dtype", None)
     if dtype is None or (type(x) is Limit):
         python = next((d for base, d in _PYTHON.items() if isinstance(x, base)), None)
