@@ -570,7 +570,7 @@ class Builder(Emitter):
                     marks: dict[str, str]) -> list[IrValue]:
         """Call a program with frontend attributes for XLA."""
         self.marks = dictionary(marks)      # for this equation: the walk sets them for the next
-        symbol, types = self.function(closed, name)
+        symbol, types = self.function(closed, name, apart="inlineable" in marks)
         return list(self.raw("func.call", [*self.dimension_args, *args],
                              {"callee": mlir.ir.FlatSymbolRefAttr.get(symbol)}, types).results)
 
@@ -589,17 +589,18 @@ class Builder(Emitter):
         return outs
 
     def function(self, closed: ClosedOlympuspr, name: str, held: Sequence[int] = (),
-                 line: Source | None = OWN) -> tuple[str, list[IrType]]:
+                 line: Source | None = OWN, apart: bool = False) -> tuple[str, list[IrType]]:
         """The private function of a program that the equation calls; equal programs share one.
 
-        Results at `held` are held inside. `line` is a `Builder`'s.
+        Results at `held` are held inside. `line` is a `Builder`'s. `apart`: XLA will not inline it.
         """
         module = self.module
         manual = module.places.manual and (module.places.manual.mesh, module.places.manual.names)
-        key = id(closed.olympuspr), tuple(map(id, closed.consts)), manual, module.platform, held
+        key = id(closed.olympuspr), tuple(map(id, closed.consts)), manual, module.platform, (
+            *held, apart)
         found = module.functions.get(key) or module.functions.get((key, module.outside_main))
         if found is None and (first := module.distinct.first(closed, name)) is not closed:
-            return self.function(first, name, held, line)
+            return self.function(first, name, held, line, apart)
         if found is None:
             convolutions = module.convolutions
             symbol = module.symbols.new(name)
@@ -609,7 +610,8 @@ class Builder(Emitter):
             nest.enter(self.eqn)
             nest.deepest = level = len(nest.eqns)
             # Without a prefix: XLA adds the callers'.
-            emit_function(module, closed, symbol, "private", "", held=held, line=line)
+            emit_function(module, closed, symbol, "private", "", held=held, line=line,
+                          apart=apart)
             levels = nest.deepest - level
             nest.leave()
             nest.deepest = max(outer, nest.deepest)
@@ -732,8 +734,8 @@ def _storage(aval: Any) -> ShapedArray:
 
 def emit_function(module: ModuleContext, closed: ClosedOlympuspr, symbol: str, visibility: str,
                   prefix: str, solution: Solution | None = None, ordered: int = 0,
-                  wrapped: bool = False, held: Sequence[int] = (), line: Source | None = OWN
-                  ) -> tuple[IrOperation, list[IrValue]]:
+                  wrapped: bool = False, held: Sequence[int] = (), line: Source | None = OWN,
+                  apart: bool = False) -> tuple[IrOperation, list[IrValue]]:
     """Emit a program as a function of the module; return the `func.func` and its results.
 
     Tokens enter and leave a public function as arrays without elements; tokens of `ordered` effects
@@ -770,6 +772,8 @@ def emit_function(module: ModuleContext, closed: ClosedOlympuspr, symbol: str, v
     if ordered:
         b.join_tokens(given_tokens)
     results = lower_equations(b, closed, args, held)
+    if apart:
+        results = b.apart(results, closed.out_avals)
     if tokens:
         results = [b.full(_storage(a), False) if a is abstract_token else x
                    for x, a in zip(results, closed.out_avals)]

@@ -315,12 +315,16 @@ class Emitter:
                 # A new Python object for the value, because its earlier broadcasts have no fence.
                 env[v] = out = mlir.ir.Value(env[v])
                 hidden[id(out)] = out
-        if late:
-            env.update(zip(late, self.kept([env[v] for v in late])))
+        if late:    # in memory of their own, as others may have read what they were
+            env.update(zip(late, self.kept(self.apart(
+                [env[v] for v in late], [v.aval for v in late]))))
 
     def kept(self, xs: Sequence[IrValue]) -> Sequence[IrValue]:
         """The values, each computed once by XLA:CPU, and all of them before any is used; elsewhere
         behind barriers.
+
+        A result is a second name of its operand's memory: a kernel that read both could overwrite
+        elements of one before it reads them of the other.
         """
         if self.module.fences_by_choice:
             return [*map(self._barrier, xs)]
@@ -329,6 +333,21 @@ class Emitter:
             "func.call", types, xs, {
                 "callee": mlir.ir.FlatSymbolRefAttr.get(self.module.identity(tuple(types))),
                 FRONTEND: dictionary(KEPT)}, None, 0, self.loc, self.block.ip).results
+
+    def apart(self, xs: Sequence[IrValue], avals: Sequence[Aval]) -> list[IrValue]:
+        """The values, in memory of their own: `x == n ? n : x` is always `x`, but not to XLA."""
+        found = list(xs)
+        for i, aval in enumerate(map(physical_aval, avals)):
+            if not aval.is_array or True in [definitely_equal(aval.size, n) for n in (0, 1)]:
+                continue
+            # Not a zero, which has signs; and one that the narrowest types have.
+            number = 1 + i % 200 if aval.dtype.itemsize > 1 else 1
+            kind = dtypes.scalar_kind(aval.dtype)
+            n = self.full(aval, complex(number, 1) if kind == "c" else number)
+            equal = self.compare("EQ", xs[i], n, {"f": "FLOAT", "c": "FLOAT", "i": "SIGNED"}.get(
+                kind, "UNSIGNED"), aval.update(dtype=BOOL))
+            found[i] = self.op("stablehlo.select", [equal, n, xs[i]], None, aval)
+        return found
 
     def one_kernel(self, xs: Sequence[IrValue], body: Body) -> list[IrValue]:
         """Emit `body(*xs)` as a function that XLA:CPU compiles as one kernel.
