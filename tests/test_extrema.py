@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import eight_devices
 import extrema_cases
 import ml_dtypes
 import numpy as np
+import properties
 import pytest
 
 import olympus
@@ -59,6 +61,48 @@ def test_a_nan_is_the_extremum(shape: tuple[int, ...], dtype: str) -> None:
                         wanted = f(y.astype(np.float64), a)
                         np.testing.assert_array_equal(
                             np.asarray(next(found)).astype(np.float64), wanted)
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, "float8_e4m3fn", "complex64"])
+def test_extrema_of_the_numbers_beside_nan(dtype: str) -> None:
+    """Of columns with NaN alone NaN, and no place; float8_e4m3fn has no infinity to put there."""
+    rng = np.random.default_rng(4)
+    wide = np.float64 if dtype != "complex64" else np.complex128
+    x = rng.standard_normal((33, 31)).astype(wide).astype(getattr(ml_dtypes, dtype, dtype))
+    x[rng.random(x.shape) < 0.3], x[:, 4] = np.nan, np.nan
+    values, axes = x.astype(wide), (None, 0, 1)
+    with enable_x64(True):
+        run = properties.compiled(lambda x: [[getattr(onp, name)(x, a) for a in axes] for name in (
+            "nanmax", "nanmin", *(["nanargmax", "nanargmin"] if wide is np.float64 else []))])
+        found = run(x)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, results in zip(("nanmax", "nanmin"), found):
+            for a, y in zip(axes, results):
+                np.testing.assert_array_equal(np.asarray(y).astype(wide),
+                                              getattr(np, name)(values, a))
+    for sign, results in zip((1, -1), found[2:]):
+        filled = np.where(np.isnan(values), -np.inf, sign * values)
+        for a, y in zip(axes, results):
+            place = np.where(np.isnan(values).all(a), -1, filled.argmax(a))
+            np.testing.assert_array_equal(y, place)
+
+
+def test_the_derivative_of_an_extremum_beside_nan() -> None:
+    """Equal extrema share it, and it is 0 where there is no number."""
+    x = onp.array([[1.0, np.nan, 3.0, 3.0], [np.nan] * 4, [2.0, 1.0, 0.0, -1.0]])
+    slope = properties.compiled(grad(
+        lambda x: onp.nanmax(x, 1).at[1].set(onp.nanmin(x, 1)[1]).sum()))
+    np.testing.assert_array_equal(slope(x), [[0, 0, 0.5, 0.5], [0] * 4, [1, 0, 0, 0]])
+
+
+@pytest.mark.parametrize("axis", [0, 1, (1, 2)])
+def test_any_and_all_of_computed_rows(axis: Any) -> None:
+    x = np.random.default_rng(1).integers(0, 9, (16, 48, 64)).astype(np.float32)
+    x[3], x[:, 5] = 2, 2
+    found = properties.compiled(lambda x, y: [(x == y).all(axis), (x != y).any(axis)])(x, x[3])
+    np.testing.assert_array_equal(found[0], (x == x[3]).all(axis))
+    np.testing.assert_array_equal(found[1], (x != x[3]).any(axis))
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "uint32", "int64", "uint64"])

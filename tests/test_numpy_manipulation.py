@@ -1,6 +1,7 @@
 """Shape, order, joining, choosing, sorting, sets, padding: each row with NumPy as the oracle."""
 
 import numpy as np
+import properties
 import pytest
 
 import olympus
@@ -383,3 +384,21 @@ def test_derivatives_of_parts_are_joined():
     assert "concatenate" in names and names.count("pad") <= 1
     expected = np.concatenate([M[:, 1:2], M[:, :1], np.zeros((3, 1)), -2 * M[:, 3:]], 1)
     np.testing.assert_allclose(olympus.grad(f)(M), expected, rtol=1e-6)
+
+
+def test_elements_of_all_places_inserted_and_deleted() -> None:
+    """Beyond the ends, traced places insert at the nearer one, and delete none."""
+    x, n = np.arange(12.0, dtype=np.float32).reshape(3, 4), 4
+    at = np.arange(-n, n + 1)
+    values = np.array([[7.0], [8.0], [9.0]], np.float32)
+    put, gone = properties.compiled(olympus.vmap(lambda i: (
+        onp.insert(x, i, onp.asarray(values[:, 0]), 1), onp.delete(x, i, 1))))(np.r_[at, 9, -9])
+    for i, k in enumerate(at):
+        np.testing.assert_array_equal(put[i], np.insert(x, k, values[:, 0], 1))
+        np.testing.assert_array_equal(gone[i], np.delete(x, k, 1) if k < n else x[:, :-1])
+    np.testing.assert_array_equal(put[-2:], [np.c_[x, values], np.c_[values, x]])
+    np.testing.assert_array_equal(gone[-2:], [x[:, :-1]] * 2)
+    runs = slice(1, 3), slice(3, 0, -1), np.array([2, 1, 2]), slice(0, 4)
+    left = properties.compiled(lambda x: [onp.delete(x, run, 1) for run in runs])(x)
+    for y, run in zip(left, runs):
+        np.testing.assert_array_equal(y, np.delete(x, run, 1))

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
@@ -22,9 +23,10 @@ from ..types.shape import floor_div, front_axes, front_axis, known_less, less, m
 from ..types.sharding import ShardingLike
 from . import arithmetic, families
 from .arithmetic import div, mul
-from .bits import bitwise_and, bitwise_not, bitwise_or, bitwise_xor
+from .bits import bitwise_and, bitwise_not, bitwise_or, bitwise_xor, shift_right_arithmetic
 from .comparison import eq, gt, lt, ne, select, select_n
-from .convert import convert_element_type_p
+from .convert import bitcast_convert_type_p, convert_element_type_p
+from .creation import full
 from .families import Combine, Identity, add
 from .shape import Dims, broadcast_in_dim, reduce_sum, reshape, shifted, transpose, zeros_of
 from .sharding import constrain
@@ -269,6 +271,59 @@ class Extremum(Reduction):
         return out, div(reduce_sum(select_n(at, zeros_of(tangent), t), axes), count)
 
 
+class NumberExtremum(Reduction):
+    """max, min of the elements that are not NaN; NaN if there is none."""
+
+    makes_nan = False
+    algebra = "mask"
+    fusion = "reduces"
+
+    def __init__(self, name: str, extremum: Extremum) -> None:
+        super().__init__(name, extremum.combine, extremum.identity, "fc")
+        self.extremum = extremum
+
+    def lower(self, b: Builder, x: IrValue, *, axes: Dims) -> IrValue:
+        dtype = b.avals_in[0].dtype
+        has_rank = dtypes.scalar_kind(dtype) == "f" and dtypes.itemsize_bits(dtype) >= 16
+        # On accelerators two reductions of floats are one kernel.
+        fun = self._by_rank if has_rank and b.module.platform == "cpu" else self._by_filling
+        return b.by_rule(functools.partial(fun, axes), [x], b.avals_in)[0]
+
+    def _by_rank(self, axes: Dims, x: Array) -> Array:
+        """One reduction of integers in the order of the elements, NaN before all that count."""
+        dtype, bits = typeof(x).dtype, dtypes.itemsize_bits(typeof(x).dtype)
+        integer = dtypes.as_dtype(f"int{bits}")
+
+        def turned(i: Array) -> Array:      # the bits of floats to their ranks, and back
+            return bitwise_xor(i, bitwise_and(shift_right_arithmetic(i, bits - 1), _most(integer)))
+
+        none = self.identity(integer)
+        rank = turned(bitcast_convert_type_p.bind(x, new_dtype=integer))
+        rank = select(ne(x, x), full(typeof(x).shape, none, integer), rank)
+        rank = self.extremum.bind(rank, axes=axes)
+        found = bitcast_convert_type_p.bind(turned(rank), new_dtype=dtype)
+        return select(eq(rank, none), full(typeof(found).shape, float("nan"), dtype), found)
+
+    def _by_filling(self, axes: Dims, x: Array) -> Array:
+        dtype, missing = typeof(x).dtype, ne(x, x)
+        fill = full(typeof(x).shape, self.identity(dtype), dtype)
+        found = self.extremum.bind(select(missing, fill, x), axes=axes)
+        none = reduce_and_p.bind(missing, axes=axes)
+        return select(none, full(typeof(found).shape, float("nan"), dtype), found)
+
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, axes: Dims
+            ) -> tuple[Array, Tangent]:
+        (x,), (t,) = primals, tangents
+        out, aval, tangent = self.bind(x, axes=axes), typeof(x), typeof(t)
+        other_axes = tuple([d for d in range(aval.ndim) if d not in axes])
+        at = eq(x, broadcast_in_dim(out, aval.shape, other_axes))
+        counted = convert_element_type_p.bind(at, new_dtype=tangent.dtype, sharding=None,
+                                              weak_type=tangent.weak_type)
+        count = reduce_sum(counted, axes)
+        count = select(eq(out, out), count, families.operand(1, count))
+        return out, div(reduce_sum(select_n(at, zeros_of(tangent), t), axes), count)
+
+
 class Product(Reduction):
     """Products; the derivative is right where factors are zero."""
 
@@ -310,6 +365,8 @@ def _split_in_half(x: Array, half: int, fill: int) -> tuple[Array, Array]:
 
 reduce_max_p = Extremum("reduce_max", largest, lowest, lt)
 reduce_min_p = Extremum("reduce_min", smallest, highest, gt)
+reduce_number_max_p = NumberExtremum("reduce_number_max", reduce_max_p)
+reduce_number_min_p = NumberExtremum("reduce_number_min", reduce_min_p)
 reduce_prod_p = Product("reduce_prod", mul, lambda dtype: 1, "iufc")
 reduce_and_p = Bitwise("reduce_and", lambda x, y: bitwise_and(x, y),
                        lambda dtype: True if dtype == BOOL else _all_bits(dtype), "biu")
@@ -318,7 +375,11 @@ reduce_xor_p = Bitwise("reduce_xor", lambda x, y: bitwise_xor(x, y), lambda dtyp
 
 
 def _all_bits(dtype: DTypeLike) -> int:
-    return -1 if dtypes.scalar_kind(dtype) == "i" else int(dtypes.iinfo(dtype).max)
+    return -1 if dtypes.scalar_kind(dtype) == "i" else _most(dtype)
+
+
+def _most(dtype: DTypeLike) -> int:
+    return int(dtypes.iinfo(dtype).max)
 
 
 class ArgExtremum(Primitive):

@@ -12,8 +12,8 @@ from ..base.config import compatible
 from ..base.docstrings import complete_docstrings, described_like
 from ..base.source import api_boundary, warn
 from ..base.spelling import array_method
-from ..base.typing import Array, ArrayLike, DTypeLike, PyTree
-from ..core.trace import Tracer, describe, typeof
+from ..base.typing import Array, ArrayLike, DimSize, DTypeLike, PyTree
+from ..core.trace import Tracer, describe, literal, typeof
 from ..jit.fused import fused, named
 from ..lax import creation, cumulative, shape as lax_shape, slicing
 from ..lax.sharding import constrain, settled
@@ -26,7 +26,7 @@ from ..types.shape import (
 )
 from ..types.sharding import ShardingLike
 from . import arithmetic, promote
-from .creation import finite_lists
+from .creation import asarray, finite_lists
 from .eager import eager_sequence
 from .indexing import concrete, take, write
 from .manipulation import (
@@ -545,11 +545,13 @@ def delete(arr: ArrayLike, obj: ArrayLike | slice, axis: int | None = None, *,
     """
     arr = array_args("delete", arr)[0]
     if axis is None:
-        arr, axis = ravel(arr), 0
+        arr, axis = lax_shape.reshape(arr, (prod(arr.shape),)), 0
     axis = canonical_axis(axis, len(arr.shape), "delete")
     n = arr.shape[axis]
     if isinstance(obj, Tracer) and obj._known_value() is None and (
             assume_unique_indices or not obj.shape):
+        if definitely_equal(prod(obj.shape), 1) and is_static((n,)):
+            return _without_run(arr, reshape(obj, ()), count=1, axis=axis)
         return _delete_traced(arr, ravel(obj), axis=axis)
     indices = _concrete_indices("delete", obj, n)
     if not is_static((n,)) and ((indices >= 0).all() or (indices < 0).all()):
@@ -557,7 +559,30 @@ def delete(arr: ArrayLike, obj: ArrayLike | slice, axis: int | None = None, *,
     if indices.size and (less(indices.min(), -n) or not less(indices.max(), n)):
         raise IndexError(f"delete: places {indices} given for an axis of size {n}; each must be in "
                          "bounds.")
-    return take(arr, np.delete(np.arange(n, dtype=np.int32), indices), axis, mode="clip")
+    at = np.unique(np.where(indices < 0, indices + n, indices))
+    if at.size and at[-1] - at[0] == at.size - 1:
+        return _without_run(arr, asarray(at[0], np.int32), count=at.size, axis=axis)
+    return take(arr, np.delete(np.arange(n, dtype=np.int32), at), axis, mode="clip")
+
+
+@fused(static=("count", "axis"))
+def _without_run(arr: Array, start: Array, *, count: int, axis: int) -> Array:
+    """Without `count` elements from a place on; the last ones are missing if it is out of bounds.
+
+    A choice of two slices, for which XLA makes vectors, and one program serves all places.
+    """
+    n = arr.shape[axis]
+    start = _from_front(start, n)
+    start = promote.choose(start < 0, literal(n, start.dtype), start)
+    first, last = [slicing.slice_in_dim(arr, i, n - count + i, axis=axis) for i in (0, count)]
+    places = creation.broadcasted_iota(np.int32, first.shape, axis)
+    return promote.choose(places < start, first, last)
+
+
+def _from_front(at: Array, n: DimSize) -> Array:
+    """Places in int32, of which negative ones are counted from the end."""
+    at = promote.convert(at, dtypes.as_dtype("int32"))
+    return promote.choose(at < 0, at + n, at)
 
 
 @fused(static=("axis",))
@@ -594,7 +619,7 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike,
     """
     arr, values = array_args("insert", arr, values)
     if axis is None:
-        arr, axis = ravel(arr), 0
+        arr, axis = lax_shape.reshape(arr, (prod(arr.shape),)), 0
     axis = canonical_axis(axis, len(arr.shape), "insert")
     n = arr.shape[axis]
     traced = isinstance(obj, Tracer) and obj._known_value() is None and dtypes.is_integer(obj.dtype)
@@ -611,6 +636,9 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike,
         values = values if at.ndim else moveaxis(values, 0, axis)
         count = values.shape[axis]
     values = broadcast_to(values, (*arr.shape[:axis], count, *arr.shape[axis + 1:]))
+    single = definitely_equal(prod(at.shape), 1) and definitely_equal(count, 1)
+    if single and traced:
+        return _with_one(arr, reshape(at, ()), values, axis=axis)
     if traced or not is_static((n, count)):
         return _insert_traced(arr, broadcast_to(at.reshape(-1), (count,)), values, axis=axis)
     at = np.broadcast_to(at.reshape(-1), count)
@@ -622,6 +650,8 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike,
         warn(f"{error} The nearer end is taken, as JAX does.")
         at = np.clip(at, -n, n)
     at = np.where(at < 0, at + n, at)
+    if single:
+        return _with_one(arr, asarray(at[0], np.int32), values, axis=axis)
     order = np.argsort(at, kind="stable")
     to = np.empty_like(at)
     to[order] = at[order] + np.arange(count)
@@ -634,12 +664,22 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike,
 
 
 @fused(static=("axis",))
+def _with_one(arr: Array, at: Array, values: Array, *, axis: int) -> Array:
+    """With values of size 1 along the axis inserted; out of bounds they come at the nearer end."""
+    n = arr.shape[axis]
+    at = arithmetic.minimum(arithmetic.maximum(_from_front(at, n), 0), n)
+    longer = concatenate([values, arr, values], axis)
+    first, last = [slicing.slice_in_dim(longer, i, n + 1 + i, axis=axis) for i in (1, 0)]
+    places = creation.broadcasted_iota(np.int32, first.shape, axis)
+    others = promote.choose(places < at, first, last)
+    return promote.choose(places == at, broadcast_to(values, first.shape), others)
+
+
+@fused(static=("axis",))
 def _insert_traced(arr: Array, at: Array, values: Array, *, axis: int) -> Array:
     """Insert at traced places; those outside of the array mean the nearer end."""
     n, count = arr.shape[axis], values.shape[axis]
-    at = promote.convert(at, dtypes.as_dtype("int32"))
-    at = promote.choose(at < 0, at + n, at)
-    front = arithmetic.minimum(arithmetic.maximum(at, 0), n)
+    front = arithmetic.minimum(arithmetic.maximum(_from_front(at, n), 0), n)
     which = creation.iota(np.int32, count)
     before, order = sort_key_val(front, which)
     inserted = write("set", creation.full((n + count,), -1, np.int32), before + which, order)

@@ -402,11 +402,10 @@ def argmin(a: ArrayLike, axis: int | None = None, out: None = None,
 
 @fused(static=("axis", "keepdims", "largest"))
 def _nan_position(x: Array, *, axis: int | None, keepdims: bool, largest: bool) -> Array:
-    missing = is_nan(x)
-    filled = choose(missing, literal(-np.inf if largest else np.inf, x.dtype, x.aval.weak_type), x)
-    place = _position(filled, axis=axis, keepdims=keepdims, largest=largest)
+    place = _position(without_nan(x, _before_all(x, largest)), axis=axis, keepdims=keepdims,
+                      largest=largest)
     axes = tuple(range(len(x.shape))) if axis is None else (axis,)
-    none = expand(reduce.reduce_and(missing, axes), axes, keepdims)
+    none = expand(is_nan(_number_extremum(x, axes, largest)), axes, keepdims)
     return choose(none, literal(-1, place.dtype), place)
 
 
@@ -457,7 +456,7 @@ def _nan_arg_extreme(name: str, largest: bool, a: ArrayLike, axis: int | None, o
 
 # Without NaN -------------------------------------------------------------------------------------
 
-def without_nan(x: Array, value: float) -> Array:
+def without_nan(x: Array, value: complex) -> Array:
     """`x` with NaN replaced by a scalar; dtypes without NaN as they are."""
     if not dtypes.is_inexact(x.dtype):
         return x
@@ -499,13 +498,22 @@ def nanprod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out
 @fused(static=("axes", "keepdims", "largest"))
 def _nan_extremum(x: Array, initial: ArrayLike | None, where: Array | None, *, axes: Axes,
                   keepdims: bool, largest: bool) -> Array:
-    extremum = _extremum(without_nan(x, -np.inf if largest else np.inf), initial, where, axes=axes,
-                         keepdims=keepdims, largest=largest)
     if initial is not None:
-        return extremum
-    missing = is_nan(x)
-    none = expand(reduce.reduce_and(missing, axes) if axes else missing, axes, keepdims)
-    return choose(none, literal(np.nan, x.dtype, x.aval.weak_type), extremum)
+        x = without_nan(x, _before_all(x, largest))
+        return _extremum(x, initial, where, axes=axes, keepdims=keepdims, largest=largest)
+    return expand(_number_extremum(x, axes, largest), axes, keepdims)
+
+
+def _before_all(x: Array, largest: bool) -> complex:
+    """A number that no element precedes as an extremum: not all dtypes have infinities."""
+    return (reduce.lowest if largest else reduce.highest)(x.dtype)
+
+
+def _number_extremum(x: Array, axes: Axes, largest: bool) -> Array:
+    """The extremum of the elements that are not NaN; NaN if there is none."""
+    op = reduce.reduce_number_max_p if largest else reduce.reduce_number_min_p
+    x = convert(x, x.dtype) if x.aval.weak_type else x
+    return op.bind(x, axes=axes) if axes else x
 
 
 def _nan_extreme(name: str, largest: bool, a: ArrayLike, axis: Axis, out: None, keepdims: bool,

@@ -17,9 +17,13 @@ from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
 from ...types.shape import prod
 from ..bits import bitwise_and, bitwise_or
-from ..comparison import eq, select
+from ..comparison import eq, ne, select
+from ..creation import full
 from ..families import Combine, add
-from ..reduce import BOOL, Reduction, reduce_and_p, reduce_or_p, reduce_sum, reduce_xor_p
+from ..reduce import (
+    BOOL, Reduction, reduce_and_p, reduce_max_p, reduce_min_p, reduce_or_p, reduce_sum,
+    reduce_xor_p,
+)
 from ..shape import reduce_sum_p, reshape, zeros_of
 from ..slicing import concatenate, slice_in_dim
 from .blocks import MOST, by_blocks
@@ -45,7 +49,7 @@ BLOCK, RUN = 256, 32
 # What XLA fuses with a sum.
 COMPUTED = frozenset(f"stablehlo.{name}" for name in (
     "add", "divide", "multiply", "negate", "select", "subtract"))
-INT32 = dtypes.as_dtype("int32")
+INT8 = dtypes.as_dtype("int8")
 
 
 def tree(combine: Combine, terms: Sequence[Array]) -> Array:
@@ -211,24 +215,26 @@ def _of_booleans(b: Builder, x: IrValue, *, axes: Dims) -> bool:
         sizes[1] >= LEAST_RUN and sizes[2] == 1)
 
 
-def _any_or_all(combine: Combine, reduction: Reduction, b: Builder, x: IrValue, *, axes: Dims
-                ) -> IrValue:
-    """In pieces of bytes, level by level, and the few that are left one by one."""
-    before, n, _ = sizes = run_of_axes(b.avals_in[0].shape, axes) or (1, 1, 1)
-    x = b.op("stablehlo.reshape", [x], None, make_aval(sizes, BOOL))
-    if before == 1 and n <= MOST:
-        flat, n = make_aval((n,), BOOL), RUN
-        x = b.op("stablehlo.reshape", [x], None, flat)
-        first = b.op("stablehlo.slice", [x], {
-            "start_indices": b.i64s((0,)), "limit_indices": b.i64s((BLOCK,)),
-            "strides": b.i64s((1,))}, make_aval((BLOCK,), BOOL))
-        x = by_blocks(b, combine, first, make_aval((BLOCK,), BOOL), [x], flat)
-        (x,) = b.traced(lambda x: reshape(pieces(combine, RUN, 0, x), (1, RUN, 1)), [x], [
-            make_aval((BLOCK,), BOOL)])
-    else:
-        x, n = by_pieces(b, combine, x, sizes, BOOL, RUN)
-    (x,) = b.traced(lambda x: reduction.bind(x, axes=(1,)), [x], [make_aval((before, n, 1), BOOL)])
+def _any_or_all(combine: Combine, reduction: Reduction, extremum: Reduction, b: Builder, x: IrValue,
+                *, axes: Dims) -> IrValue:
+    """Of all booleans block by block, and the few that are left one by one; of rows as the extremum
+    of bytes, which XLA makes vectors of, also if it computes the booleans."""
+    before, n, _ = run_of_axes(b.avals_in[0].shape, axes) or (1, 1, 1)
+    flat, block = make_aval((n,), BOOL), make_aval((BLOCK,), BOOL)
+    if before > 1 or n > MOST:
+        return b.traced(functools.partial(_of_bytes, extremum, axes), [x], b.avals_in)[0]
+    x = b.op("stablehlo.reshape", [x], None, flat)
+    first = b.op("stablehlo.slice", [x], {
+        "start_indices": b.i64s((0,)), "limit_indices": b.i64s((BLOCK,)),
+        "strides": b.i64s((1,))}, block)
+    x = by_blocks(b, combine, first, block, [x], flat)
+    (x,) = b.traced(lambda x: reduction.bind(pieces(combine, RUN, 0, x), axes=(0,)), [x], [block])
     return b.op("stablehlo.reshape", [x], None, b.avals_out[0])
+
+
+def _of_bytes(extremum: Reduction, axes: Dims, x: Array) -> Array:
+    one, zero = [full(typeof(x).shape, k, INT8) for k in (1, 0)]
+    return ne(extremum.bind(select(x, one, zero), axes=axes), 0)
 
 
 _BYTES = "XLA makes no vectors of booleans"
@@ -245,7 +251,7 @@ KERNELS = {
         Kernel("count in pieces", "XLA makes no vectors of numbers that become wider", _of_integers,
                _count, suits=_was_narrower)),
     reduce_or_p: (Kernel("any in pieces", _BYTES, _of_booleans, functools.partial(
-        _any_or_all, bitwise_or, reduce_or_p)),),
+        _any_or_all, bitwise_or, reduce_or_p, reduce_max_p)),),
     reduce_and_p: (Kernel("all in pieces", _BYTES, _of_booleans, functools.partial(
-        _any_or_all, bitwise_and, reduce_and_p)),),
+        _any_or_all, bitwise_and, reduce_and_p, reduce_min_p)),),
     reduce_xor_p: ()}
