@@ -253,8 +253,15 @@ def test_bessel_functions_of_real_order_oscillate_as_scipys():
         for name in ("jv", "yv"):
             np.testing.assert_allclose(getattr(special, name)(v, x), getattr(sp, name)(v, x),
                                        2e-12, 3e-14, err_msg=name)
-        z = np.array([-40.0, -3.0, -1.0, -0.4, 0.0, 0.9, 1.1, 5.0, 30.0])
-        np.testing.assert_allclose(special.airy(z), sp.airy(z), 1e-12, 1e-14)
+
+
+@pytest.mark.slow
+def test_airy_functions_have_their_digits_at_large_arguments():
+    z = np.array([-40.0, -4.0, -3.0, -1.0, -0.4, 0.0, 0.9, 1.1, 2.0, 5.0, 8.0, 30.0])
+    with olympus.enable_x64(True):
+        np.testing.assert_allclose(special.airy(z), sp.airy(z), 3e-14, 1e-14)
+        far = [f(-1000000, derivative=d) for f in (mp.airyai, mp.airybi) for d in (0, 1)]
+        np.testing.assert_allclose(special.airy(-1e6), np.array(far, float), 4e-15)
 
 
 @pytest.mark.slow

@@ -2,10 +2,11 @@
 
 from .._src.base.util import publish_bounded as _publish
 from .._src.nn.activations import logsumexp
+from .._src.scipy.special.airy import airy
 from .._src.scipy.special.bessel import (
     bessel_jn, i0, i0e, i1, i1e, j0, j1, jn, k0, k0e, k1, k1e, kn, y0, y1, yn,
 )
-from .._src.scipy.special.bessel_real import airy, iv, ive, jv, kv, kve, yv
+from .._src.scipy.special.bessel_real import iv, ive, jv, kv, kve, yv
 from .._src.scipy.special.carlson import ellipeinc, ellipj, ellipkinc, elliprc, elliprd, elliprf
 from .._src.scipy.special.combinatorics import (
     bernoulli, binom, comb, factorial, multigammaln, perm, poch, zeta, zetac,

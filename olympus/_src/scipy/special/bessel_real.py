@@ -1,4 +1,4 @@
-"""Bessel functions of real order, and the functions made of them.
+"""Bessel functions of real order.
 
 Up to 2, K and Y are Temme's series (J. Comput. Phys. 19, 1975, 324, and 21, 1976, 343) for an order
 of at most 1/2, and a recurrence upwards; beyond, K is the trapezoidal rule around the peak of its
@@ -23,20 +23,15 @@ import numpy as np
 from ...base.docstrings import complete_docstrings, described_like
 from ...base.typing import Array, ArrayLike
 from ...jit.fused import fused
-from ...lax.creation import full_like
 from ...lax.special.series import is_short, iterate
 from ...numpy.arithmetic import absolute, maximum, minimum, sign
 from ...numpy.creation import asarray
 from ...numpy.elementary import copysign, exp, floor, log, sqrt
-from ...numpy.grids import arange
 from ...numpy.promote import broadcast_to
 from ...numpy.selection import where
 from ...numpy.trigonometry import arcsinh, cos, cosh, sin, sinh
-from .family import (
-    Special, apply, by_format, horner, inside, log_half, normal, nowhere, operands, outside,
-)
+from .family import Special, apply, by_format, horner, inside, log_half, normal, outside
 from .gammas import cos_pi, gammaln_above, sin_pi
-from .hypergeometric import product
 
 # 1/Γ(1+μ) = even(μ²) - μ odd(μ²): its Taylor series (DLMF 5.7.1), computed with mpmath.
 _ODD = (
@@ -324,8 +319,8 @@ def _jy_middle(nu: Array, x: Array, active: Array) -> tuple[Array, Array]:
     return first * (least / j_), y
 
 
-def _jy(v: Array, x: Array, rest: Array | None = None) -> tuple[Array, Array]:
-    """(J, Y) of an order of any sign for 0 < x < ∞; `rest` is what x lacks of the argument."""
+def _jy(v: Array, x: Array) -> tuple[Array, Array]:
+    """(J, Y) of an order of any sign for 0 < x < ∞."""
     nu = absolute(v)
     legal = (x > 0.0) & (x < math.inf) & (nu < _ORDERS)
     near, far = legal & (x <= 2.0), legal & (x > 25.0 + 0.125 * nu * nu)
@@ -336,9 +331,6 @@ def _jy(v: Array, x: Array, rest: Array | None = None) -> tuple[Array, Array]:
     z, quarter = inside(far, x, 100.0), 0.5 * inside(far, nu, 0.0) + 0.25
     c, s, size = cos_pi(quarter), sin_pi(quarter), sqrt(2.0 / math.pi / z)
     of_cos, of_sin = cos(z), sin(z)
-    if rest is not None:
-        same, turn = cos(rest), sin(rest)
-        of_cos, of_sin = of_cos * same - of_sin * turn, of_sin * same + of_cos * turn
     cosine, sine = of_cos * c + of_sin * s, of_sin * c - of_cos * s
     j = where(near, j, where(middle, a, size * (p * cosine - q * sine)))
     y = where(near, y, where(middle, b, size * (p * sine + q * cosine)))
@@ -410,71 +402,6 @@ def _kv(tol: float, v: Array, x: Array) -> Array:
     return _kve(tol, v, x, scaled=False)
 
 
-def _airy_small(x: Array) -> tuple[Any, Any, Any, Any]:
-    """(Ai, Ai', Bi, Bi') for |x| <= 1, by Maclaurin's series (DLMF 9.4)."""
-    cube = x * x * x
-    term_f, term_g, f, g = 1.0, x, 1.0, x
-    part_f, part_g, slope_f, slope_g = 0.5 * x * x, 1.0, 0.0, 1.0
-    for k in range(1, 9):
-        term_f = term_f * (cube / ((3 * k - 1) * (3 * k)))
-        term_g = term_g * (cube / ((3 * k) * (3 * k + 1)))
-        f, g, slope_f = f + term_f, g + term_g, slope_f + part_f
-        part_f = part_f * (cube / ((3 * k) * (3 * k + 2)))
-        part_g = part_g * (cube / ((3 * k - 2) * (3 * k)))
-        slope_g = slope_g + part_g
-    at, slope, root = 0.355028053887817239, 0.258819403792806798, math.sqrt(3.0)
-    return (at * f - slope * g, at * slope_f - slope * slope_g,
-            root * (at * f + slope * g), root * (at * slope_f + slope * slope_g))
-
-
-def _airy_phase(t: Array) -> tuple[Array, Array]:
-    """2/3 t**1.5 in two parts, in float32: it is an angle."""
-    root = sqrt(t)
-    square, lost = product(root, root)
-    power, rest = product(t, root)
-    rest = rest + t * ((t - square - lost) * (0.5 / root))
-    high = float(np.float32(2.0 / 3.0))
-    phase, lost = product(power, full_like(power, high))
-    return phase, lost + (power * (2.0 / 3.0 - high) + rest * high)
-
-
-def _airy(tol: float, which: Array, x: Array) -> Array:
-    """Ai, Ai', Bi or Bi' as `which` is 0 to 3, by Bessel functions of order 1/3 and 2/3 (9.6)."""
-    second, slope = which >= 2.0, which - 2.0 * floor(0.5 * which) == 1.0
-
-    def chosen(ai: Array, ai_slope: Array, bi: Array, bi_slope: Array) -> Array:
-        return where(second, where(slope, bi_slope, bi), where(slope, ai_slope, ai))
-
-    near = absolute(x) <= 1.0
-    # Beyond 1e200 t**1.5 overflows; the phase has no digits from 1e11 on.
-    t = inside(~near & (absolute(x) < math.inf), minimum(absolute(x), by_format(x, 1e200, 1e20)),
-               2.0)
-    z, nu, root = 2.0 / 3.0 * t * sqrt(t), where(slope, 2.0 / 3.0, 1.0 / 3.0), math.sqrt(3.0)
-    factor = where(slope, t, sqrt(t))
-    if is_short(x):
-        z, phase_rest = _airy_phase(t)
-        i, level, k, level_k = _short_parts(nu, z, z > 0.0)
-        k, i = k * exp(level_k), 2.0 * i * exp(level)
-        rest, k = k * exp(-2.0 * z), _grown(k, -z)
-        i = _grown(i + root / math.pi * rest, minimum(z, 170.0))
-        j, y = _jy(nu, z, phase_rest)
-        far = sqrt(sqrt(t / maximum(absolute(x), t)))       # the amplitude beyond the last t
-        factor = factor * where(slope, 1.0 / far, far)
-    else:
-        k, i = _kve(tol, nu, z), _ive_above(nu, z, z > 0.0)
-        k, rest, part = k * exp(-z), k * exp(-2.0 * z), exp(0.5 * minimum(z, 1400.0))
-        i = (2.0 * i + root / math.pi * rest) * part * part     # I of order -ν, and of ν
-        j, y = _jy(nu, z)
-    first = factor / (math.pi * root) * k
-    right = where(second, factor / root * i, where(slope, -first, first))
-    below = where(slope, -0.5, 0.5) * j - 0.5 * root * y    # J of order -ν
-    left = chosen(factor / 3.0 * (j + below), factor / 3.0 * (j - below),
-                  factor / root * (below - j), factor / root * (below + j))
-    value = where(near, chosen(*_airy_small(inside(near, x, 0.0))), where(x > 0.0, right, left))
-    edge = where(x == math.inf, where(second, math.inf, 0.0), where(slope, math.nan, 0.0))
-    return where(absolute(x) < math.inf, value, where(x == x, edge, math.nan))
-
-
 # Derivatives in the order ------------------------------------------------------------------------
 
 # Chebyshev's points in [-1, 1]; 17 interpolate exp(1.5 x) within 4e-17.
@@ -529,16 +456,6 @@ iv_p = _bessel("iv", _iv, lambda f, y, v, x: _mean(f, v, x))
 kv_p = _bessel("kv", _kv, lambda f, y, v, x: -_mean(f, v, x))
 ive_p = _bessel("ive", _ive, lambda f, y, v, x: _mean(f, v, x) - sign(x) * y)
 kve_p = _bessel("kve", _kve, lambda f, y, v, x: y - _mean(f, v, x))
-
-
-def _airy_tangent(t: Array, y: Array, which: Array, x: Array) -> Array:
-    """The tangent of Airy functions, by Ai'' = x Ai."""
-    slope = which - 2.0 * floor(0.5 * which) == 1.0
-    other = airy_p.bind(where(slope, which - 1.0, which + 1.0), x)
-    return t * where(slope, x * other, other)
-
-
-airy_p = Special("airy", _airy, nowhere, _airy_tangent)
 
 
 # Public functions --------------------------------------------------------------------------------
@@ -614,23 +531,6 @@ def kve(v: ArrayLike, z: ArrayLike) -> Array:
     0.88623
     """
     return apply(kve_p, v, z)
-
-
-@fused(inline=True)
-def airy(z: ArrayLike) -> tuple[Array, Array, Array, Array]:
-    """Airy's functions and their derivatives: the solutions of y'' = z y.
-
-    Args: z: real numbers; integers become floats.
-    Returns: (Ai, Ai', Bi, Bi'), arrays of the shape of z. Below 0 near their zeros the error is
-      relative to the amplitude.
-
-    >>> print(*(f"{y:.5f}" for y in special.airy(1.0)))
-    0.13529 -0.15915 1.20742 0.93244
-    """
-    z, = operands("airy", z)
-    which = arange(4, dtype=z.dtype).reshape((4, *(1,) * z.ndim))
-    ai, ai_slope, bi, bi_slope = apply(airy_p, which, z)
-    return ai, ai_slope, bi, bi_slope
 
 
 complete_docstrings(globals(), {
