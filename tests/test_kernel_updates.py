@@ -1,4 +1,6 @@
-"""Which updates of a part of an array are put in memory on one CPU, and their results by NumPy."""
+"""Which updates have kernels on one CPU, and their results by NumPy: of a part of an array by other
+parts, put in memory first, and of rows of 16-bit floats, added in the order of the rows.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from properties import compiled
 
 import olympus.numpy as onp
 from olympus import grad, jit, lax, vmap
@@ -91,3 +94,94 @@ def test_where_the_update_goes_is_computed(rng: np.random.Generator) -> None:
     wanted = u.copy()
     wanted[3:1503] = u[4:1504]
     np.testing.assert_array_equal(jit(fun)(u, 3), wanted)
+
+
+ROWS_OF = lax.ScatterDimensionNumbers((1,), (0,), (0,))
+
+
+def scattered(mode: str, which: str = "scatter_add") -> Callable[..., Any]:
+    return lambda x, i, u: getattr(lax, which)(x, i, u, ROWS_OF, mode=mode)
+
+
+# Tables of 16-bit floats: their shape, the shape of the places, and how updates are added.
+TABLES: dict[str, tuple[tuple[int, ...], tuple[int, ...], Callable[..., Any]]] = {
+    "outside dropped": ((1040, 256), (60, 1), scattered("drop")),
+    "outside moved": ((1040, 256), (60, 1), scattered("clip")),
+    "outside promised away": ((1040, 256), (60, 1), scattered("promise_in_bounds")),
+    "subtracted": ((1040, 256), (60, 1), scattered("drop", "scatter_sub")),
+    "two indices": ((33, 32, 9, 31), (40, 2), lambda x, i, u: x.at[i[:, 0], i[:, 1]].add(
+        u, mode="drop")),
+    "a table of indices": ((1040, 256), (6, 10, 1), lambda x, i, u: x.at[i[..., 0]].add(
+        u, mode="drop")),
+    "mapped": ((3, 600, 160), (3, 20, 1), vmap(lambda x, i, u: x.at[i[:, 0]].add(u, mode="drop")))}
+
+
+def rows_of_updates(name: str, dtype: str, rng: np.random.Generator
+                    ) -> tuple[np.ndarray[Any, Any], ...]:
+    """A table, places of rows, some of them outside, the most several times, and updates."""
+    shape, places, _ = TABLES[name]
+    k = places[-1]
+    rank = len(shape) - len(places[:-1]) if name == "mapped" else len(shape) - k
+    i = rng.integers(0, 9, places).astype(np.int32)
+    i[..., 1::7, :] = 5000 if name in ("two indices", "a table of indices", "mapped") else -3
+    i[..., 4, :] = 5000
+    i[..., 5, 0] = shape[-rank - k] - 1     # the last row, after which those outside come
+    x, u = [rng.standard_normal(s).astype(np.float32) for s in (
+        shape, (*places[:-1], *shape[len(shape) - rank:]))]
+    x.reshape(-1)[:3] = np.nan, -0.0, np.inf
+    return np.asarray(onp.asarray(x, dtype)), i, np.asarray(onp.asarray(u * 30, dtype))
+
+
+def added_by_numpy(name: str, x: Any, i: Any, u: Any) -> Any:
+    """Update by update in float32, rounded once."""
+    if name == "mapped":
+        return np.stack([added_by_numpy("", *each) for each in zip(x, i, u, strict=True)])
+    sums, k = x.astype(np.float32), i.shape[-1]
+    limits = np.array(x.shape[:k])
+    for at, new in zip(i.reshape(-1, k), u.reshape(-1, *x.shape[k:]).astype(np.float32),
+                       strict=True):
+        at = np.clip(at, 0, limits - 1) if name == "outside moved" else at
+        if ((at >= 0) & (at < limits)).all():
+            sums[tuple(at)] += -new if name == "subtracted" else new
+    return sums.astype(x.dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", TABLES)
+def test_rows_of_16_bits_are_added_in_order(name: str, dtype: str, rng: np.random.Generator
+                                            ) -> None:
+    fun = TABLES[name][2]
+    x, i, u = rows_of_updates(name, dtype, rng)
+    assert taken(fun, x, i, u) == ["rows in order"]
+    found, wanted = np.asarray(compiled(fun)(x, i, u)), added_by_numpy(name, x, i, u)
+    # NumPy does not know that a NaN of bfloat16 is one.
+    np.testing.assert_array_equal(found.astype(np.float32), wanted.astype(np.float32))
+
+
+def test_gradients_of_rows_read_from_a_table_of_float16(rng: np.random.Generator) -> None:
+    table, weights = [rng.standard_normal(s).astype(np.float16) for s in ((3000, 100), (50, 100))]
+    i = rng.integers(0, 7, 50)
+    loss = grad(lambda table, i: (table[i] * weights).sum())
+    assert taken(loss, table, i) == ["rows in order"]
+    wanted = np.zeros(table.shape, np.float32)
+    np.add.at(wanted, i, weights.astype(np.float32))
+    np.testing.assert_array_equal(jit(loss)(table, i), wanted.astype(np.float16))
+
+
+def test_which_rows_are_added_in_order() -> None:
+    i = np.zeros(60, np.int32)
+
+    def names(rows: int, width: int, dtype: Any = np.float16, **how: Any) -> list[str]:
+        return taken(lambda x, i, u: x.at[i].add(u, **how), np.zeros((rows, width), dtype), i,
+                     np.zeros((60, width), dtype))
+
+    assert names(1040, 256) == ["rows in order"]
+    assert names(1040, 256, unique_indices=True) == []
+    assert names(1040, 256, np.float32) == []
+    assert names(964, 256) == ["rows in order"] and names(963, 256) == []     # 2 ** 18 elements
+    # Elements of the table for each update.
+    assert names(240, 1536) == ["rows in order"] and names(40, 1536, onp.bfloat16) == []
+    # Parts of rows.
+    x = np.zeros((1040, 300), np.float16)
+    part = lambda x, i: x.at[i, :256].add(1)
+    assert taken(part, x, i) == []

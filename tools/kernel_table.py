@@ -270,6 +270,22 @@ def places(n: int) -> Iterator[Case]:
 
 
 @case
+def rows(n: int) -> Iterator[Case]:
+    """Added to a table of 16-bit floats, and the derivative of rows that are read."""
+    for dtype in ("float16", "bfloat16"):
+        for width in (16, 64, 256, 1024):
+            for count in (100, 1000, 10000):
+                if width < n and count * width <= 4 * n:
+                    x, i = uniform(n // width, width, dtype=dtype), onp.asarray(
+                        RNG.integers(0, n // width, count))
+                    u = uniform(count, width, dtype=dtype)
+                    name = f"{count} rows of {width} {dtype}"
+                    yield f"{name} added", lambda x, i, u: x.at[i].add(u), (x, i, u)
+                    yield f"{name} read, gradient", grad(
+                        lambda x, i, u: (x[i] * u).sum(dtype=x.dtype)), (x, i, u)
+
+
+@case
 def partitions(n: int) -> Iterator[Case]:
     """Of all elements and along both axes, with one rank to three."""
     x = uniform(n)

@@ -12,6 +12,7 @@ import numpy as np
 from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, DType, DTypeLike, Shape
 from ..control_flow.branches import cond
+from ..control_flow.scan import scan
 from ..core.ir import Literal
 from ..core.trace import typeof
 from ..jit.fused import fused
@@ -258,13 +259,14 @@ def _order(key: ArrayLike, *, n: int) -> Array:
 @fused(static=("n", "draws"))
 def _first(key: ArrayLike, *, n: int, draws: int) -> Array:
     """The first of the permutation that `_shuffled` makes of 0 … n-1, found from its end."""
-    key, rounds = typed(key), list[Array]()
-    for _ in range(sum(n > most for most in _ROUNDS)):
-        key, sub = subkeys(key)
-        rounds.append(random_bits_p.bind(sub, bit_width=32, shape=(n,)))
-    indices = iota(dtypes.as_dtype("int32"), draws)
-    for words in reversed(rounds):
-        indices = placed_p.bind(words, indices)
+    def before(indices: Array, key: Array) -> tuple[Array, None]:
+        words = random_bits_p.bind(key, bit_width=32, shape=(n,))
+        return placed_p.bind(words, indices), None
+
+    # By loops, whose bodies are compiled once.
+    keys = scan(lambda key, _: tuple(subkeys(key)), typed(key), None,
+                sum(n > most for most in _ROUNDS))[1]
+    indices = scan(before, iota(dtypes.as_dtype("int32"), draws), keys, reverse=True)[0]
     return convert_element_type(indices, dtypes.default_int())
 
 

@@ -31,6 +31,7 @@ from ..indexing import (
 )
 from ..scatter_product import scatter_mul_p
 from ..slicing import dynamic_update_slice_p
+from .rows import are_rows, by_rows
 
 # Found with tools/kernel_table.py: of fewer elements, or a smaller part, a copy takes as long.
 LEAST, PART = 512, 2
@@ -373,8 +374,10 @@ def _scatter(b: Builder, x: IrValue, indices: IrValue, updates: IrValue, **param
 
 _NAME = "update in memory"
 _WHY = "XLA fuses an update with what reads its target elsewhere"
+_STENCIL = Kernel(_NAME, _WHY, _is_one_window, _scatter, 0.8, _is_scattered_stencil)
+_ROWS = Kernel("rows in order", "16-bit sums in float32 convert the whole table", are_rows, by_rows,
+               0.3)
 KERNELS = {
     dynamic_update_slice_p: (Kernel(_NAME, _WHY, _is_large, _update, 0.8, _is_stencil),),
-    **dict.fromkeys((scatter_p, scatter_add_p, scatter_sub_p, scatter_min_p, scatter_max_p,
-                     scatter_mul_p), (Kernel(_NAME, _WHY, _is_one_window, _scatter, 0.8,
-                                             _is_scattered_stencil),))}
+    **dict.fromkeys((scatter_p, scatter_min_p, scatter_max_p, scatter_mul_p), (_STENCIL,)),
+    **dict.fromkeys((scatter_add_p, scatter_sub_p), (_STENCIL, _ROWS))}
