@@ -36,6 +36,7 @@ from ..types.tree import flatten_axes, tree_flatten, tree_map
 
 ArrayImpl = lib.ArrayImpl
 _multihost: Any = lazy_module("olympus._src.arrays.multihost")      # of jobs only
+_mesh_utils = lazy_module("olympus._src.devices.mesh_utils")        # of TPUs only
 
 
 @api_boundary
@@ -362,11 +363,14 @@ def make_mesh(axis_sizes: Sequence[int], axis_names: Sequence[Hashable],
               devices: Sequence[Device] | None = None) -> Mesh:
     """Make a mesh of the first devices, as many as its shape needs.
 
+    TPUs are arranged along their torus, as by `mesh_utils.create_device_mesh`.
+
     Args:
       axis_sizes: how many devices each axis has.
       axis_names: a name for each axis.
       axis_types: as `Mesh` takes them; explicit if None.
-      devices: what to take them from, in this order; all devices of the default backend if None.
+      devices: what to take them from, the first ones first; all devices of the default backend if
+        None.
 
     ValueError if there are not enough.
 
@@ -384,7 +388,10 @@ def make_mesh(axis_sizes: Sequence[int], axis_names: Sequence[Hashable],
                          f"of {len(available)}; use fewer, or start with more (num_cpu_devices).")
     array = np.empty(prod(sizes), object)
     array[:] = available[:prod(sizes)]
-    return Mesh(array.reshape(sizes), axis_names,
+    array = array.reshape(sizes)
+    if array.size and getattr(array.flat[0], "platform", None) == "tpu":
+        array = _mesh_utils.along_torus(array)
+    return Mesh(array, axis_names,
                 AxisType.Explicit if axis_types is None else axis_types)
 
 
