@@ -3,6 +3,8 @@
 Oracles are NumPy on what all devices have, and the same collectives along axes of vmap.
 """
 
+import re
+
 import numpy as np
 from eight_devices import error, names, report
 from mesh_collective_cases import FORMS, check_derivatives, check_values, mesh
@@ -58,6 +60,32 @@ def case_parts_of_16_bit_sums_are_sent_as_they_are():
                          out_specs=P()))
     assert "all_reduce" in gpus.lower(given).as_text()
     assert "all_reduce" not in gpus.trace(given).lower(lowering_platforms=("cuda",)).as_text()
+
+
+def case_devices_exchange_cotangents_of_the_size_of_parameters():
+    # They were of the size of what parameters are broadcast to.
+    on, w, x = mesh(("i", 8)), np.arange(1, 5, dtype=np.float32), SQUARE[:, :4] / 9
+    losses = {
+        "scale and shift": lambda w, x: onp.tanh(x * w + w).sum(),
+        "where": lambda w, x: onp.where(x > 1, w, x * x).sum(),
+        "condition": lambda w, x: onp.where(x > 1, w, 2 * w).sum(),
+        "of lax": lambda w, x: (lax.mul(x, w[None]) ** 2).sum(),
+        "mapped": lambda w, x: vmap(lambda x: lax.mul(x, w))(x).sum(),
+        "mapped ranks": lambda w, x: vmap(lambda x: lax.mul(x, w[1]))(x).sum(),
+        "scalar": lambda w, x: (lax.sin(w[2]) * x).sum(),
+        "power": lambda w, x: (x ** w).sum(),
+    }
+    for name, loss in losses.items():
+        inner = lambda w, x, loss=loss: lax.psum(olympus.grad(
+            lambda w: loss(w, x))(lax.pcast(w, "i", to="varying")), "i")
+        outer, within, inside = [shard_map(f, mesh=on, in_specs=(P(), P("i")), out_specs=P())
+                                 for f in (lambda w, x, f=loss: lax.psum(f(w, x), "i"),
+                                           lambda w, x, f=loss: olympus.grad(f)(w, x), inner)]
+        want = olympus.grad(loss)(w, x)
+        for f in (olympus.grad(outer), within, inside):
+            close(jit(f)(w, x), want)
+            sent = re.findall(r":f32\[([\d,]*)\]\S* = psum", str(olympus.make_olympuspr(f)(w, x)))
+            assert sent and {*sent} <= {"", "4", "1,4", "1"}, (name, sent)
 
 
 def case_sums_that_are_not_taken_yet():

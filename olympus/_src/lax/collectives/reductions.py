@@ -38,7 +38,7 @@ from .moves import adds_parts, gathered, lookup, sum_of_parts, where_rows
 from .states import changed, state, unreduced
 
 # Elements up to which two collectives of half the bytes start later than one of float32 ends.
-FEW_TO_SEND = 1 << 20
+FEW_TO_SEND = 1 << 18
 
 
 class Reduction(Exchange, abstract=True):
