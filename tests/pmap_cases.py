@@ -3,6 +3,8 @@
 Oracles are NumPy on what all devices have, and the same collectives along axes of vmap.
 """
 
+import re
+
 import numpy as np
 from eight_devices import error, names, report
 from mesh_collective_cases import FORMS, check_derivatives, check_values, mesh
@@ -10,6 +12,7 @@ from mesh_collective_cases import FORMS, check_derivatives, check_values, mesh
 import olympus
 import olympus.numpy as onp
 from olympus import jit, jvp, lax, pmap, shard_map, vmap
+from olympus._src.lax.collectives import moves, reductions
 from olympus.errors import ShardingTypeError
 from olympus.sharding import Mesh, NamedSharding, PartitionSpec as P
 
@@ -22,6 +25,67 @@ def case_values_of_collectives():
 
 def case_derivatives_of_collectives():
     check_derivatives(FORMS[2], True)
+
+
+def case_parts_of_16_bit_sums_are_sent_as_they_are():
+    # GPUs send them to the devices that add them in float32; here on CPUs, with hosts of two.
+    moves.PARTS_ON, moves.NEAR, reductions.FEW_TO_SEND = frozenset(("cpu",)), 2, 1
+    pairs = [[0, 6], [2, 4], [5, 7], [3, 1]]
+    draw = np.random.default_rng(0).integers
+    x = draw(-99, 99, (8, 8, 3, 16)) * 2.0**draw(0, 4, (8, 8, 3, 16))
+    sums = {"psum": lambda x: lax.psum(x, "i")[0],
+            "first": lambda x: lax.psum_scatter(x[0], "i"),
+            "last": lambda x: lax.psum_scatter(x[0], "i", scatter_dimension=2, tiled=True),
+            "pairs": lambda x: lax.psum_scatter(x[0, :2], "i", axis_index_groups=pairs)}
+    whole = np.moveaxis(x.sum(0).reshape(8, 3, 8, 2), 2, 0)
+    partner = np.array([6, 3, 4, 1, 2, 7, 0, 5])
+    place = np.array([[g.index(i) for g in pairs if i in g][0] for i in range(8)])
+    both = x + x[partner]
+    want = {"psum": np.broadcast_to(x.sum(0), x.shape), "first": x.sum(0), "last": whole,
+            "pairs": both[np.arange(8), place]}
+    for dtype in ("bfloat16", "float16"):
+        each = onp.asarray(x, dtype)
+        right = np.asarray(each).astype(np.float32)
+        assert (right == x).all()
+        step = jit(shard_map(lambda x: [f(x)[None] for f in sums.values()], mesh=mesh(("i", 8)),
+                             in_specs=P("i"), out_specs=P("i"), check_vma=False))
+        text = step.lower(each).as_text()
+        assert text.count('"stablehlo.all_to_all"') == 4 and "all_reduce" not in text
+        for got, name in zip(step(each), want, strict=True):
+            rounded = np.asarray(want[name].astype(np.float32)).astype(got.dtype)
+            assert (np.asarray(got) == rounded).all(), name
+    given = onp.zeros((8, 1 << 21), "bfloat16")
+    moves.PARTS_ON, reductions.FEW_TO_SEND = frozenset(("gpu",)), 1 << 20
+    gpus = jit(shard_map(lambda x: lax.psum(x, "i"), mesh=mesh(("i", 8)), in_specs=P("i"),
+                         out_specs=P()))
+    assert "all_reduce" in gpus.lower(given).as_text()
+    assert "all_reduce" not in gpus.trace(given).lower(lowering_platforms=("cuda",)).as_text()
+
+
+def case_devices_exchange_cotangents_of_the_size_of_parameters():
+    # They were of the size of what parameters are broadcast to.
+    on, w, x = mesh(("i", 8)), np.arange(1, 5, dtype=np.float32), SQUARE[:, :4] / 9
+    losses = {
+        "scale and shift": lambda w, x: onp.tanh(x * w + w).sum(),
+        "where": lambda w, x: onp.where(x > 1, w, x * x).sum(),
+        "condition": lambda w, x: onp.where(x > 1, w, 2 * w).sum(),
+        "of lax": lambda w, x: (lax.mul(x, w[None]) ** 2).sum(),
+        "mapped": lambda w, x: vmap(lambda x: lax.mul(x, w))(x).sum(),
+        "mapped ranks": lambda w, x: vmap(lambda x: lax.mul(x, w[1]))(x).sum(),
+        "scalar": lambda w, x: (lax.sin(w[2]) * x).sum(),
+        "power": lambda w, x: (x ** w).sum(),
+    }
+    for name, loss in losses.items():
+        inner = lambda w, x, loss=loss: lax.psum(olympus.grad(
+            lambda w: loss(w, x))(lax.pcast(w, "i", to="varying")), "i")
+        outer, within, inside = [shard_map(f, mesh=on, in_specs=(P(), P("i")), out_specs=P())
+                                 for f in (lambda w, x, f=loss: lax.psum(f(w, x), "i"),
+                                           lambda w, x, f=loss: olympus.grad(f)(w, x), inner)]
+        want = olympus.grad(loss)(w, x)
+        for f in (olympus.grad(outer), within, inside):
+            close(jit(f)(w, x), want)
+            sent = re.findall(r":f32\[([\d,]*)\]\S* = psum", str(olympus.make_olympuspr(f)(w, x)))
+            assert sent and {*sent} <= {"", "4", "1,4", "1"}, (name, sent)
 
 
 def case_sums_that_are_not_taken_yet():

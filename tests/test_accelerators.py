@@ -5,6 +5,7 @@ What is lowered for a TPU or GPU and has no kernels of theirs is compiled for th
 
 import importlib.util
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -426,6 +427,17 @@ def test_programs_compile_for_devices_that_are_not_here(target):
     spread = olympus.jit(lambda x: x @ x).lower(
         olympus.ShapeDtypeStruct((256, 256), np.float32, sharding=over)).compile()
     assert "all-gather" in spread.as_text()
+    # TPUs scatter sums where the mesh is a ring of their torus, in 16 bits as GPUs do.
+    line = olympus.make_mesh((4,), ("i",), devices=topology.devices)
+    cut = olympus.sharding.PartitionSpec("i")
+    scattered = olympus.jit(olympus.shard_map(
+        lambda x: lax.psum_scatter(x, "i", tiled=True), mesh=line, in_specs=cut, out_specs=cut
+    )).lower(olympus.ShapeDtypeStruct((256, 256), "bfloat16", sharding=olympus.sharding.
+                                      NamedSharding(line, cut))).compile().as_text()
+    assert re.search(r"bf16\S* reduce-scatter\(" if platform == "tpu" else
+                     r"bf16\[\S* all-to-all-start\(", scattered)
+    assert platform == "cuda" or [d.coords for d in line.devices] == [
+        [0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]]
     told = olympus.jit(lambda x: (olympus.debug.print("{}", x, ordered=True), x)[1]).lower(
         olympus.ShapeDtypeStruct((4,), np.float32, sharding=here)).compile().as_text()
     assert ("send(" if platform == "tpu" else "xla_ffi_python_gpu_callback") in told

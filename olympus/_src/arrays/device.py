@@ -36,7 +36,8 @@ from ..types.tree import flatten_axes, tree_flatten, tree_map
 
 ArrayImpl = lib.ArrayImpl
 
-with lazy_imports(__name__):       # of jobs only
+with lazy_imports(__name__):       # of TPUs; of jobs
+    from ..devices import mesh_utils as _mesh_utils
     from . import multihost as _multihost
 
 
@@ -364,11 +365,14 @@ def make_mesh(axis_sizes: Sequence[int], axis_names: Sequence[Hashable],
               devices: Sequence[Device] | None = None) -> Mesh:
     """Make a mesh of the first devices, as many as its shape needs.
 
+    TPUs are arranged along their torus, as by `mesh_utils.create_device_mesh`.
+
     Args:
       axis_sizes: how many devices each axis has.
       axis_names: a name for each axis.
       axis_types: as `Mesh` takes them; explicit if None.
-      devices: what to take them from, in this order; all devices of the default backend if None.
+      devices: what to take them from, the first ones first; all devices of the default backend if
+        None.
 
     ValueError if there are not enough.
 
@@ -386,7 +390,10 @@ def make_mesh(axis_sizes: Sequence[int], axis_names: Sequence[Hashable],
                          f"of {len(available)}; use fewer, or start with more (num_cpu_devices).")
     array = np.empty(prod(sizes), object)
     array[:] = available[:prod(sizes)]
-    return Mesh(array.reshape(sizes), axis_names,
+    array = array.reshape(sizes)
+    if array.size and getattr(array.flat[0], "platform", None) == "tpu":
+        array = _mesh_utils.along_torus(array)
+    return Mesh(array, axis_names,
                 AxisType.Explicit if axis_types is None else axis_types)
 
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence, Set
 from typing import Any, NamedTuple
 
+from ..base.config import auto_pcast
 from ..base.errors import ShardingTypeError, said
 from ..base.typing import Array, ArrayLike, DimSize, Params
 from ..base.util import quoted
@@ -200,6 +201,19 @@ def pvary(x: Any, vma: Set[Hashable]) -> Any:
         x = _recast(x, axes & reduced, "reduced", "varying", aval.sharding.mesh)
         axes -= reduced
     return _pvary.bind(x, axes=tuple(sorted(axes, key=str))) if axes else x
+
+
+def vary_first(operands: Sequence[Any]) -> Sequence[Any]:
+    """The operands of an operation that broadcasts them, cast to vary along the same axes before.
+
+    So devices exchange the cotangents of small operands, not of the large ones that are made of
+    them. Operands that are refused anyway stay.
+    """
+    arrays = [a for a in map(typeof, operands) if isinstance(a, ShapedArray)]
+    vma = frozenset().union(*[a.vma for a in arrays])
+    if not vma or not auto_pcast.value or any(vma & a.sums[0] for a in arrays):
+        return operands
+    return [x if is_literal(x) else pvary(x, vma) for x in operands]
 
 
 def vary_alike(operands: Sequence[ArrayLike]) -> list[ArrayLike]:

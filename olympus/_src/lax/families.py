@@ -87,6 +87,7 @@ def map_elementwise(axis: Axis, args: Sequence[Array], dims: Sequence[int | None
     dim = dims[0]
     if dim is not None and dims.count(dim) == len(dims) and len({*map(_rank, args)}) < 2:
         return list(args), dim      # as nearly always
+    args = tags.vary_first(args)
     stay, ranks, dim = [], set(), None
     for x, d in zip(args, dims, strict=True):
         rank = typeof(x).ndim - (d is not None)
@@ -202,7 +203,8 @@ class Elementwise(Primitive):
 def _as_wide(t: Array, out: Array) -> Array:
     """The tangent of an operand of rank 0 as one for each element of the result."""
     shape = typeof(out).shape
-    return t if typeof(t).shape == shape else broadcast_in_dim(t, shape, ())
+    return t if typeof(t).shape == shape else broadcast_in_dim(
+        tags.vary_first((t, out))[0], shape, ())
 
 
 _COMPARE_TYPES = {"f": "FLOAT", "c": "FLOAT", "i": "SIGNED"}
@@ -301,6 +303,8 @@ def match_shapes(xs: Sequence[ArrayLike]) -> list[ArrayLike]:
     if any(len(alike) > 1 for alike in sizes):
         return list(xs)
     shape = tuple([alike.pop() for alike in sizes])
+    if any(a.shape != shape for a in map(typeof, xs)):
+        xs = tags.vary_first(xs)
     return [x if typeof(x).shape == shape or is_literal(x) else broadcast_in_dim_p.bind(
         x, shape=shape, broadcast_dimensions=tuple(range(len(shape))), sharding=None)
         if typeof(x).shape else broadcast_scalar(x, shape, arrays[0].memory_space) for x in xs]

@@ -484,9 +484,15 @@ class Builder(Emitter):
         return op.result
 
     def sum_aval(self, aval: ShapedArray) -> ShapedArray:
-        """The aval in which devices' parts are summed: CPUs would round each partial sum."""
+        """The aval in which devices' parts are summed: CPUs and GPUs would round each partial sum.
+
+        XLA:TPU chooses how it adds bfloat16, and sends 16 bits where sums are converted, too.
+        """
         wide = dtypes.wide_dtype(aval.dtype) if self.module.fences else aval.dtype
-        return aval if wide == aval.dtype else aval.update(dtype=wide)
+        if wide == aval.dtype or (
+                self.module.platform == "tpu" and aval.dtype.name == "bfloat16"):
+            return aval
+        return aval.update(dtype=wide)
 
     def position(self, name: Hashable) -> IrValue:
         """This device's position along an axis of a mesh, i32."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base.typing import Array, ArrayLike
+from ..core import tags
 from ..jit.fused import fused, named
 from ..jit.jit import jit
 from ..lax import arithmetic
@@ -41,6 +42,7 @@ def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Array:
 @fused
 def _broadcast_where(condition: Array, x: Array, y: Array) -> Array:
     shape = broadcast_shapes(condition.shape, x.shape, y.shape)
+    condition, x, y = tags.vary_first((condition, x, y))
     if condition.ndim:
         condition = broadcast_to(condition, shape)
     return choose(condition, *[broadcast_to(z, shape) if z.shape else z for z in (x, y)])

@@ -10,7 +10,7 @@ NumPy scalars become literals of the result dtype, never recorded conversions or
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NoReturn, TypeAlias, final
 
 import numpy as np
@@ -20,7 +20,7 @@ from ..base.errors import said
 from ..base.spelling import array_method
 from ..base.typing import Array, ArrayLike, DType, DTypeLike, T
 from ..base.util import Memo, memoize
-from ..core import templates
+from ..core import tags, templates
 from ..core.ir import Literal
 from ..core.primitive import Primitive
 from ..core.trace import SCALAR_TYPES, Tracer, ctx, describe, literal, typeof
@@ -302,11 +302,14 @@ def warn_complex(name: str, aval: ShapedArray, dtype: DTypeLike) -> None:
 
 # Several operands --------------------------------------------------------------------------------
 
-def _result_type(name: str, avals: tuple,
-                 inexact: bool) -> tuple[DType, bool, tuple[int, ...], Space]:
-    """(dtype, weak type, shape, memory space) of the result; errors name the operation."""
+def _result_type(name: str, avals: tuple, inexact: bool
+                 ) -> tuple[DType, bool, tuple[int, ...], Space, frozenset[Hashable]]:
+    """(dtype, weak type, shape, memory space, axes along which it varies) of the result; errors
+    name the operation.
+    """
     space = next((a.memory_space for a in avals if a.tagged and a.shape), Space.Device)
-    return *result_type(name, avals, inexact), result_shape(name, avals), space
+    vma = frozenset().union(*[a.vma for a in avals if a.tagged])
+    return *result_type(name, avals, inexact), result_shape(name, avals), space, vma
 
 
 def result_type(name: str, avals: Sequence[ShapedArray], inexact: bool = False
@@ -378,13 +381,13 @@ def promote(name: str, *xs: object, inexact: bool = False, scalars: bool = False
         plan = _plans[key] = _result_type(name, avals, inexact)
     if _rank_mode.value != "allow":
         check_ranks(name, avals)
-    dtype, weak, shape, space = plan
-    return [_fit(x, dtype, weak, None if scalars and not x.aval.shape else shape, space)
+    dtype, weak, shape, space, vma = plan
+    return [_fit(x, dtype, weak, None if scalars and not x.aval.shape else shape, space, vma)
             for x in xs]
 
 
 def _fit(x: Any, dtype: DType, weak: bool, shape: tuple[int, ...] | None,
-         space: Space = Space.Device) -> Array:
+         space: Space = Space.Device, vma: frozenset[Hashable] = frozenset()) -> Array:
     """One operand with the dtype and shape of a plan."""
     if type(x) is NumpyOperand:
         x = array_from_numpy(x.value.astype(dtype, copy=False), weak)
@@ -393,6 +396,9 @@ def _fit(x: Any, dtype: DType, weak: bool, shape: tuple[int, ...] | None,
         x = convert(x, dtype, weak)
     if shape is None or type(x) is Literal or x.shape == shape:
         return x
+    if vma and config.auto_pcast.value:
+        # Before the broadcast: devices exchange the cotangent of `x`, not the larger one.
+        x = tags.pvary(x, vma)
     return broadcast_to(x, shape) if x.shape else broadcast_scalar(x, shape, space)
 
 
