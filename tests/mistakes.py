@@ -8,7 +8,9 @@ mistake is a line `>>> code` there, with an empty line before it.
 
 from __future__ import annotations
 
+import dataclasses
 import linecache
+import math
 import pathlib
 from typing import Any
 
@@ -35,6 +37,16 @@ class Layer:
         self.w, self.b = onp.ones((8, 4)), onp.ones(3)
 
 
+@dataclasses.dataclass
+class Point:
+    """A dataclass that is not registered."""
+
+    x: Any
+
+
+Point.__module__ = "model"      # also where this file is the main program
+
+
 def kernel(body: Any, *args: Any, **options: Any) -> Any:
     """A kernel's result like its last argument; without one, of three elements."""
     shape = args[-1].shape if args else (3,)
@@ -57,6 +69,7 @@ def names() -> dict[str, Any]:
         "jvp": jvp, "vjp": vjp, "lax": lax, "nn": nn, "random": random, "scipy": scipy,
         "tree": tree, "debug": debug, "export": export, "checkpoint": checkpoint, "P": P,
         "linear_transpose": linear_transpose,
+        "math": math, "Point": Point,
         "ruled": ruled, "forward": forward, "layer": Layer(),
         "x": onp.ones(3), "y": onp.ones(4), "n": onp.arange(3), "a": onp.ones((2, 3)),
         "b": onp.ones((4, 5)), "s": onp.float32(1), "z": onp.ones(3) + 1j, "mask": onp.ones(3) > 0,

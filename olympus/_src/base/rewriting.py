@@ -1,5 +1,6 @@
-"""How a user's branch on a traced value is written with arrays: for messages.
+"""How a user's branch or call that needs a traced value is written with arrays: for messages.
 
+    math.sin(x)                 onp.sin(x)
     if x > 0 and y > 0: …       olympus.lax.cond(onp.logical_and(x > 0, y > 0), f, g, x)
     1 if 0 < x < 1 else 2       onp.where(onp.logical_and(0 < x, x < 1), 1, 2)
 """
@@ -18,18 +19,40 @@ if TYPE_CHECKING:
 _LONGEST = 90       # characters of a rewritten line
 _OPERATORS = {ast.And: "logical_and", ast.Or: "logical_or"}
 _FUNCTIONS = {"max": "maximum", "min": "minimum", "any": "any", "all": "all", "sorted": "sort"}
+# Functions of `math`: those of the same name in olympus.numpy, and others.
+_SAME = frozenset({
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "copysign", "cos",
+    "cosh", "degrees", "exp", "exp2", "expm1", "floor", "fmod", "hypot", "isclose", "isfinite",
+    "isinf", "isnan", "ldexp", "log", "log10", "log1p", "log2", "pow", "radians", "sin", "sinh",
+    "sqrt", "tan", "tanh", "trunc"})
+_OTHER = {"fabs": "onp.abs", "gamma": "olympus.scipy.special.gamma",
+          "lgamma": "olympus.scipy.special.gammaln", "erf": "olympus.scipy.special.erf",
+          "erfc": "olympus.scipy.special.erfc"}
 
 
 def instead_of_branching(where: Location) -> str:
     """The user's line rewritten so that Python asks for no truth value there; '' if unknown."""
+    path = _path_to(where)
+    return _instead(path) if path and isinstance(path[-1], ast.expr) else ""
+
+
+def instead_of_math(where: Location) -> str:
+    """The user's call of a function of Python's `math` as one of arrays; '' if it is no such."""
+    path = _path_to(where)
+    call = path[-1] if path else None
+    if not isinstance(call, ast.Call):
+        return ""
+    name = ast.unparse(call.func).removeprefix("math.")
+    instead = f"onp.{name}" if name in _SAME else _OTHER.get(name)
+    arguments = ", ".join(map(ast.unparse, call.args))
+    return _becomes(ast.unparse(call), f"{instead}({arguments})") if instead else ""
+
+
+def _path_to(where: Location) -> list[ast.AST]:
     try:
-        tree = ast.parse("".join(linecache.getlines(where.file)))
+        return list(_path(ast.parse("".join(linecache.getlines(where.file))), where))
     except (SyntaxError, ValueError, RecursionError, MemoryError):     # the file has changed, say
-        return ""
-    path = list(_path(tree, where))
-    if not path or not isinstance(path[-1], ast.expr):
-        return ""
-    return _instead(path)
+        return []
 
 
 def _path(node: ast.AST, where: Location) -> Iterator[ast.AST]:

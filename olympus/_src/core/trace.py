@@ -341,6 +341,7 @@ DEPENDS = "This concrete value was not available in Python because it depends on
 
 # Python's requests, in JAX's words, which users search for.
 ATTEMPTED = "Abstract tracer value encountered where concrete value is expected:"
+_REWRITTEN = {"bool": "instead_of_branching", "float": "instead_of_math"}
 ATTEMPTS = {"bool": "Attempted boolean conversion of",
             "__index__": "The __index__() method was called on"}
 
@@ -371,24 +372,30 @@ def _concrete(tracer: Tracer, error: type, what: str, remedy: str) -> Array:
         remedy += STATIC_REMEDY
     frame = source.user_frame()
     place = source.summarize(frame)
-    if what == "bool":
-        instead = frame and _rewriting.instead_of_branching(source.location(frame))
-        remedy = f"{instead}\n  {remedy}" if instead else remedy
     raise error(f"{what}(): {ATTEMPTS.get(what, ATTEMPTED)} traced array with shape "
                 f"{tracer.aval}.\n  {why}It is {describe(tracer, place)}\n  given at {place};\n"
                 "  a concrete value is required, because Python needs it while the program is "
-                f"still being traced;\n  {remedy}.")
+                f"still being traced;\n  {_rewritten(what, frame)}{remedy}.")
 
 
 def _constant(tracer: Tracer, what: str, remedy: str = VALUE_REMEDY) -> Array:
     """The value of a tracer; an error if it is differentiated, since the tangent would be lost."""
     if tracer._differentiated():
+        frame = source.user_frame()
         raise errors.ConcretizationTypeError(
-            f"{what}(): {ATTEMPTED} {describe(tracer)} at "
-            f"{source.summarize(source.user_frame())}; a value that is not being differentiated "
-            "is required, because the derivative of a Python number is zero; keep the "
-            "computation in olympus.numpy, or take olympus.lax.stop_gradient of it first.")
+            f"{what}(): {ATTEMPTED} {describe(tracer)} at {source.summarize(frame)}; a value that "
+            "is not being differentiated is required, because the derivative of a Python number "
+            f"is zero; {_rewritten(what, frame)}keep the computation in olympus.numpy, or take "
+            "olympus.lax.stop_gradient of it first.")
     return _concrete(tracer, errors.ConcretizationTypeError, what, remedy)
+
+
+def _rewritten(what: str, frame: source.Source | None) -> str:
+    """The user's code with functions of arrays, as a line of a message; '' if unknown."""
+    if frame is None or what not in _REWRITTEN:
+        return ""
+    instead = getattr(_rewriting, _REWRITTEN[what])(source.location(frame))
+    return f"{instead}\n  " if instead else ""
 
 
 def check_usable(tracer: Tracer) -> None:

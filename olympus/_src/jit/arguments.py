@@ -20,7 +20,7 @@ from ..runtime.eager import argument_array
 from ..types import dtypes
 from ..types.avals import MUTABLE, AbstractValue, ShapedArray, make_aval
 from ..types.tree import keystr, tree_flatten_with_path
-from ..types.tree_registry import PyTreeDef
+from ..types.tree_registry import PyTreeDef, registering
 
 with lazy_imports(__name__):       # where there are references
     from ..core import cells as _cells
@@ -205,8 +205,8 @@ def check_arrays(what: str, fun: Callable[..., PyTree], leaves: Sequence[ArrayLi
                 raise TypeError(
                     f"{what}: argument {leaf_name(fun, positions, trees, i)} of {name_of(fun)}: "
                     f"{clipped(x)} of type {type(x)} is not a valid Olympus type; an array or a "
-                    "Python number is required; bind other arguments with functools.partial or a "
-                    "closure.") from None
+                    f"Python number is required; {registering(x)}bind other arguments with "
+                    "functools.partial or a closure.") from None
         raise
 
 
@@ -219,7 +219,8 @@ def check_results(what: str, fun: object, out: object, leaves: Sequence[ArrayLik
             raise TypeError(
                 f"{what}: {name_of(fun)} returned a value of type {type(x)} at "
                 f"result{leaf_path(out, i)}, which is not a valid Olympus type: {clipped(x)}; "
-                "arrays and Python numbers are required; return only those, or None.")
+                f"arrays and Python numbers are required; {registering(x)}return only those, or "
+                "None.")
 
 
 def too_large(what: str, x: int, path: str) -> OverflowError:

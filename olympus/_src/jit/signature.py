@@ -29,7 +29,7 @@ from ..types.sharding import NamedSharding, PartitionSpec, Sharding, space_of
 from ..types.tree import (
     flatten_arguments, flatten_axes, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten,
 )
-from ..types.tree_registry import PyTreeDef
+from ..types.tree_registry import PyTreeDef, registering
 from .arguments import abstract, name_in_code, parameter_name, parameters_of, too_large
 
 # Structure and types of the dynamic arguments, the number of positional ones, static ones by their
@@ -289,8 +289,9 @@ class Signature:
                         f"jit: Error interpreting argument to {self.name} as an abstract array. "
                         f"The problematic value is of type {type(leaf)} and was passed to the "
                         f"function at path {name}{keystr(path)}.\n  It is {leaf!r:.80}; arrays and "
-                        "Python numbers are required; mark it static (static_argnums, "
-                        "static_argnames), or put it into the aux data of a pytree node.")
+                        f"Python numbers are required; {registering(leaf)}mark it static "
+                        "(static_argnums, static_argnames), or put it into the aux data of a "
+                        "pytree node.")
         return TypeError(f"jit: an argument of {self.name} is not an array")
 
     def donated(self, arguments: Arguments) -> tuple[bool, ...]:

@@ -23,7 +23,7 @@ from ..types.sharding import PartitionSpec, axes_of, entry_of, told_axes
 from ..types.tree import (
     flatten_arguments, flatten_axes, keystr, tree_flatten, tree_flatten_with_path,
 )
-from ..types.tree_registry import PyTreeDef
+from ..types.tree_registry import PyTreeDef, registering
 
 #: `vmappable.OnArrays`, once `batching.register_vmappable` was given a class.
 ON_ARRAYS: list[Any] = []
@@ -212,7 +212,7 @@ def _aval(x: ArrayLike, names: _Names, index: int) -> ShapedArray:
         raise TypeError(
             f"{names.what}: argument {names(index)} of {name_of(names.fun)}: {x!r:.60} of type "
             f"{type(x)} is not a valid Olympus type, and in_axes maps it; an array is required; "
-            "give None in in_axes for what is shared.") from None
+            f"{registering(x)}give None in in_axes for what is shared.") from None
 
 
 def _canonical(axis: int, aval: Any, names: _Names, index: int) -> int:

@@ -313,6 +313,13 @@ def register_dataclass(
     return nodetype
 
 
+def registering(x: object) -> str:
+    """What a message says of a dataclass where an array is required; '' of any other value."""
+    if not dataclasses.is_dataclass(x) or isinstance(x, type):
+        return ""
+    return f"olympus.tree_util.register_dataclass({type(x).__name__}) makes it a container; "
+
+
 def _init_fields(nodetype: type) -> list[dataclasses.Field]:
     return [f for f in dataclasses.fields(nodetype) if f.init]
 
