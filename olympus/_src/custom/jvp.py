@@ -27,7 +27,7 @@ from .rules import (
 )
 
 with lazy_imports(__name__):
-    from . import apart as _varied, as_functions as _as_functions   # named axes; traces of users
+    from . import apart as _varied, as_functions as _as_functions  # named axes; traces of users
 
 
 class custom_jvp(Ruled[P, R]):
