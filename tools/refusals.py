@@ -34,7 +34,7 @@ REASONS = {
     "a rule that somebody else's primitive lacks": r": RuleMissingError",
     "what the plugin or the partitioner does": r"(topologies|partitioning)\.py:",
     "what a user's class must define": r"types\.py:(lacks|to_loolympus):|"
-                                       r"hi\.py:(_needed|__hash__):",
+                                       r"hi\.py:(_needed|__hash__):|trace\.py:_missing:",
     "what the axes of a user's type do not say":
         r"cond\.py:check_selectable:|groups\.py:_mapped_rows:|batching\.py:axis_of_tangents:|"
         r"shard_map\.py:(others|_is_high):|sharding\.py:constrain:|stages\.py:loolympus:",

@@ -221,10 +221,10 @@ class CustomJvpCall(CustomCall):
             tangents: Sequence[Tangent], **params: Hashable) -> WithTangents:
         return self.differentiate(fun, rules, primals, tangents, params, rules)
 
-    def in_users_trace(self, *call: object) -> Sequence[Array]:
+    def in_users_trace(self, *call: Any) -> Sequence[Array]:
         return _as_functions.jvp_by_method(self, *call)
 
-    def of_functions(self, args: Sequence[object], **params: object) -> list[Array]:
+    def of_functions(self, args: tuple, **params: Any) -> list[Array]:
         return _as_functions.jvp_of_functions(args, **params)
 
 

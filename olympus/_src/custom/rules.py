@@ -749,7 +749,7 @@ class CustomCall(HasBodies, abstract=True):
         """
         return fun(*args)
 
-    def of_functions(self, args: Sequence[object], **params: object) -> list[Array]:
+    def of_functions(self, args: tuple, **params: object) -> list[Array]:
         """The results of `bind` with `subfuns`."""
         raise TypeError(f"{self.name}: bound with functions ('subfuns'); custom_jvp_call and "
                         "custom_vjp_call alone can be; bind it with the params of its equation.")

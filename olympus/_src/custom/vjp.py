@@ -401,10 +401,10 @@ class CustomVjpCall(CustomCall):
 
         return self.differentiate(fun, rules, primals, tangents, params, apply)
 
-    def in_users_trace(self, *call: object) -> Sequence[Array]:
+    def in_users_trace(self, *call: Any) -> Sequence[Array]:
         return _as_functions.vjp_by_method(self, *call)
 
-    def of_functions(self, args: Sequence[object], **params: object) -> list[Array]:
+    def of_functions(self, args: tuple, **params: Any) -> list[Array]:
         return _as_functions.vjp_of_functions(args, **params)
 
 

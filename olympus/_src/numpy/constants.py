@@ -109,8 +109,9 @@ def _aval(what: str, a: Any) -> ShapedArray | np.ndarray:
         return a
     if a is None:       # one object, to NumPy
         a = False
+    is_nested = isinstance(a, (list, tuple))
     try:
-        aval = typeof(np.asarray(a)) if isinstance(a, (list, tuple)) else typeof(a)
+        aval = typeof(np.asarray(a) if is_nested else a)
         if isinstance(aval, AbstractValue):     # Quax's arrays have a method `aval`
             return aval
     except TypeError:
