@@ -116,7 +116,8 @@ def _aval(what: str, a: Any) -> ShapedArray | np.ndarray:
     except TypeError:
         pass
     try:
-        return ShapedArray(a.shape, a.dtype)
+        array: Any = a      # of another library
+        return ShapedArray(array.shape, array.dtype)
     except AttributeError:
         raise TypeError(f"{what}: {a!r} of type {type(a).__name__} given; an array, a number or a "
                         "nested list of those is required.") from None
