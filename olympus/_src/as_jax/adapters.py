@@ -188,7 +188,8 @@ ROWS = {
         "unxt's `x.at` is derived from its classes.",
         {"numpy.updates": "_IndexUpdateHelper _IndexUpdateRef"}),
     "_src.numpy.index_tricks": Adapter(
-        "quaxed derives `r_` and `c_` from their classes.", {"as_jax.private": "CClass RClass"}),
+        "quaxed derives its `r_` and `c_` from their classes.",
+        {"as_jax.private": "CClass RClass"}),
     "_src.numpy.ufuncs": Adapter(
         "Esquilax takes the class `ufunc` from it.", homes="olympus.numpy"),
     "_src.numpy.util": Adapter(

@@ -109,15 +109,15 @@ def _aval(what: str, a: Any) -> ShapedArray | np.ndarray:
         return a
     if a is None:       # one object, to NumPy
         a = False
-    is_nested = isinstance(a, (list, tuple))
     try:
-        aval = typeof(np.asarray(a) if is_nested else a)
+        aval = typeof(np.asarray(a)) if isinstance(a, (list, tuple)) else typeof(a)
         if isinstance(aval, AbstractValue):     # Quax's arrays have a method `aval`
             return aval
     except TypeError:
         pass
     try:
-        return ShapedArray(a.shape, a.dtype)
+        array: Any = a      # of another library
+        return ShapedArray(array.shape, array.dtype)
     except AttributeError:
         raise TypeError(f"{what}: {a!r} of type {type(a).__name__} given; an array, a number or a "
                         "nested list of those is required.") from None
