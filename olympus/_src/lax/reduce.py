@@ -35,6 +35,8 @@ from .slicing import pad, slice_in_dim
 BOOL, FLOAT16, FLOAT32 = map(dtypes.as_dtype, (bool, "float16", "float32"))
 # From how many elements, and from which size of an axis on, extrema are combined by pieces.
 LARGE, LONG_AXIS = 8192, 16
+# Rows of fewer elements, from so many of them on, are combined column by column.
+MANY_ROWS = 1024
 
 
 def check_kind(name: str, x: ShapedArray, kinds: str) -> None:
@@ -216,7 +218,12 @@ class Extremum(Reduction):
             before, n, behind = [prod(part) for part in (shape[:start], shape[start:end],
                                                          shape[end:])]
             out = make_aval((*shape[:start], *shape[end:]), dtype)
-            if n < LONG_AXIS or before * n * behind < LARGE:
+            if 1 < n < LONG_AXIS and behind == 1 and before >= MANY_ROWS:
+                x = self._shape(b, x, (before, n), dtype)
+                (x,) = b.traced(functools.partial(self._of_slices, n), [x], [
+                    make_aval((before, n), dtype)])
+                x = self._shape(b, x, out.shape, dtype)
+            elif n < LONG_AXIS or before * n * behind < LARGE:
                 x = self._clamped(b, x, tuple(range(start, end)), out)
             else:
                 x = self._shape(b, x, (before, n, behind), dtype)
@@ -226,6 +233,13 @@ class Extremum(Reduction):
                 x = self._shape(b, x, out.shape, dtype)
             shape = out.shape
         return x
+
+    def _of_slices(self, n: int, x: Array) -> Array:
+        """The extrema of rows of n, column by column, which XLA makes vectors of."""
+        columns = [slice_in_dim(x, i, i + 1, 1, 1) for i in range(n)]
+        while len(columns) > 1:
+            columns = [*columns[2:], self.combine(*columns[:2])]
+        return columns[0]
 
     def _pieces(self, b: Builder, x: IrValue, shape: Dims, dtype: DType) -> tuple[IrValue, int]:
         """The middle axis cut into pieces that are combined: they may overlap, as x ∨ x is x."""
