@@ -98,7 +98,8 @@ FUNCTIONS_64 = {
     "asin": ("arcsin", 1, 1), "acos": ("arccos", 1, 1), "atan": ("arctan", 1, 1e6),
     "atan2": ("arctan2", 2, 1e6), "cbrt": ("cbrt", 1, 1e300), "exp2": ("exp2", 1, 1020),
     "sinh": ("sinh", 1, 700), "log1p": ("log1p", 1, 1e6), "log2": ("log2", 1, 1e300),
-    "log10": ("log10", 1, 1e300)}
+    "log10": ("log10", 1, 1e300), "asinh": ("arcsinh", 1, 1e300), "acosh": ("arccosh", 1, 1e300),
+    "atanh": ("arctanh", 1, 1)}
 
 
 @pytest.mark.parametrize("name", FUNCTIONS_64)

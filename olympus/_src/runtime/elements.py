@@ -51,7 +51,7 @@ _OF_ONE = {abs_p, convert_element_type_p, neg_p, square_p}
 _OTHERS = {bitcast_convert_type_p, stop_gradient_p}
 _FLOAT64 = dtypes.as_dtype("float64")
 # Of float64.
-_NEWER = {"acos", "asin", "asinh", "cbrt", "gammaln", "log10", "log1p", "log2"}
+_NEWER = {"acos", "acosh", "asin", "asinh", "atanh", "cbrt", "gammaln", "log10", "log1p", "log2"}
 _HALVES = _, _BFLOAT16 = dtypes.as_dtype("float16"), dtypes.as_dtype("bfloat16")
 _DTYPES = frozenset(map(dtypes.as_dtype, (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bfloat16",
