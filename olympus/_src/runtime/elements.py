@@ -50,7 +50,7 @@ _BY_ELEMENTS = _COSTLY | _MOVES | {"fused"}
 _OF_ONE = {abs_p, convert_element_type_p, neg_p, square_p}
 _OTHERS = {bitcast_convert_type_p, stop_gradient_p}
 _FLOAT64 = dtypes.as_dtype("float64")
-# Of float64.
+# Functions of float64 that it computes faster.
 _NEWER = {"acos", "acosh", "asin", "asinh", "atanh", "cbrt", "gammaln", "log10", "log1p", "log2"}
 _HALVES = _, _BFLOAT16 = dtypes.as_dtype("float16"), dtypes.as_dtype("bfloat16")
 _DTYPES = frozenset(map(dtypes.as_dtype, (
