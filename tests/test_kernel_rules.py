@@ -751,6 +751,18 @@ def test_convolutions_by_transforms_of_infinities_nan_zeros_and_signs() -> None:
     assert run(x * 0, y).tolist() == [0] * 1199
 
 
+# Repeats
+
+@pytest.mark.parametrize(("shape", "reps", "used"), [
+    ((700,), 100, 1), ((30, 40, 3), (7, 5, 6), 1), ((40, 50), (40, 1), 0), ((70,), 9, 0)])
+@pytest.mark.parametrize("dtype", ["float32", "bool", "complex64"])
+def test_tiles_in_two_steps(shape: tuple[int, ...], reps: Any, used: int, dtype: str) -> None:
+    x = (normal(shape) > 0 if dtype == "bool" else normal(shape, dtype))
+    fun = lambda x: olympus.numpy.tile(x, reps)
+    assert len(taken(fun, x)) == used and not taken(lambda x: fun(x) == 1, x)
+    np.testing.assert_array_equal(jit(fun)(x), np.tile(np.asarray(x), reps))
+
+
 # Options
 
 def test_jit_says_whether_kernels_are_taken_and_logs_them(caplog: pytest.LogCaptureFixture

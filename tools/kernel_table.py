@@ -113,6 +113,14 @@ def reductions(n: int) -> Iterator[Case]:
 
 
 @case
+def tiles(n: int) -> Iterator[Case]:
+    """Vectors and rows repeated."""
+    yield "tile by 3", lambda x: onp.tile(x, 3), (uniform(n // 3),)
+    side = max(int((n / 4) ** 0.5), 1)
+    yield "tile by 2, 2", lambda x: onp.tile(x, (2, 2)), (uniform(side, side),)
+
+
+@case
 def short_rows(n: int) -> Iterator[Case]:
     """Sums along a last axis of few numbers, or beside it, of arrays and of computed values."""
     for dtype in ("float32", "int32"):

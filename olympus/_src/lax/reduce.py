@@ -35,6 +35,10 @@ from .slicing import pad, slice_in_dim
 BOOL, FLOAT16, FLOAT32 = map(dtypes.as_dtype, (bool, "float16", "float32"))
 # From how many elements, and from which size of an axis on, extrema are combined by pieces.
 LARGE, LONG_AXIS = 8192, 16
+# Rows of fewer elements, from so many of them on, are combined column by column.
+MANY_ROWS = 1024
+# So many elements that are computed are combined by pieces also along other axes than the last.
+LONG_COLUMN = 64
 
 
 def check_kind(name: str, x: ShapedArray, kinds: str) -> None:
@@ -165,7 +169,7 @@ class Extremum(Reduction):
         alone = module.keeps_calls and b.block.sizes is None
         if kind != "f":     # along rows, XLA:CPU has vectors of bytes alone
             rows = aval.ndim - 1 in axes and dtypes.itemsize_bits(aval.dtype) > 8
-            return (self._by_levels(b, x, axes, aval.dtype) if alone and rows
+            return (self.by_levels(b, x, axes, aval.dtype) if alone and rows
                     else super().lower(b, x, axes=axes))
         apart = module.places.apart and not module.exported
         if not (alone or apart):
@@ -176,7 +180,7 @@ class Extremum(Reduction):
             x = b.convert(x, aval.update(dtype=dtype))
             if alone and aval.dtype == FLOAT16:     # nor is the conversion vectorised elsewhere
                 x = b.hold(x, aval.update(dtype=dtype))
-        x = (self._by_levels(b, x, axes, dtype) if alone else
+        x = (self.by_levels(b, x, axes, dtype) if alone else
              self._clamped(b, x, axes, out.update(dtype=dtype)))
         return b.convert(x, out) if narrow else x
 
@@ -199,7 +203,7 @@ class Extremum(Reduction):
         missing = b.reduce("stablehlo.or", missing, False, axes, out.update(dtype=BOOL))
         return b.op("stablehlo.select", [missing, b.full(out, nan), extremum], None, out)
 
-    def _by_levels(self, b: Builder, x: IrValue, axes: Dims, dtype: DType) -> IrValue:
+    def by_levels(self, b: Builder, x: IrValue, axes: Dims, dtype: DType) -> IrValue:
         """The reduction on one CPU, in which a long axis is cut into pieces, level by level.
 
         XLA:CPU makes vectors of what combines a few pieces element by element, but not of what
@@ -216,7 +220,12 @@ class Extremum(Reduction):
             before, n, behind = [prod(part) for part in (shape[:start], shape[start:end],
                                                          shape[end:])]
             out = make_aval((*shape[:start], *shape[end:]), dtype)
-            if n < LONG_AXIS or before * n * behind < LARGE:
+            if 1 < n < LONG_AXIS and behind == 1 and before >= MANY_ROWS:
+                x = self._shape(b, x, (before, n), dtype)
+                (x,) = b.traced(functools.partial(self._of_slices, n), [x], [
+                    make_aval((before, n), dtype)])
+                x = self._shape(b, x, out.shape, dtype)
+            elif n < LONG_AXIS or before * n * behind < LARGE:
                 x = self._clamped(b, x, tuple(range(start, end)), out)
             else:
                 x = self._shape(b, x, (before, n, behind), dtype)
@@ -226,6 +235,13 @@ class Extremum(Reduction):
                 x = self._shape(b, x, out.shape, dtype)
             shape = out.shape
         return x
+
+    def _of_slices(self, n: int, x: Array) -> Array:
+        """The extrema of rows of n, column by column, which XLA makes vectors of."""
+        columns = [slice_in_dim(x, i, i + 1, 1, 1) for i in range(n)]
+        while len(columns) > 1:
+            columns = [*columns[2:], self.combine(*columns[:2])]
+        return columns[0]
 
     def _pieces(self, b: Builder, x: IrValue, shape: Dims, dtype: DType) -> tuple[IrValue, int]:
         """The middle axis cut into pieces that are combined: they may overlap, as x ∨ x is x."""
@@ -283,26 +299,31 @@ class NumberExtremum(Reduction):
         self.extremum = extremum
 
     def lower(self, b: Builder, x: IrValue, *, axes: Dims) -> IrValue:
-        dtype = b.avals_in[0].dtype
-        has_rank = dtypes.scalar_kind(dtype) == "f" and dtypes.itemsize_bits(dtype) >= 16
-        # On accelerators two reductions of floats are one kernel.
-        fun = self._by_rank if has_rank and b.module.platform == "cpu" else self._by_filling
-        return b.by_rule(functools.partial(fun, axes), [x], b.avals_in)[0]
-
-    def _by_rank(self, axes: Dims, x: Array) -> Array:
-        """One reduction of integers in the order of the elements, NaN before all that count."""
-        dtype, bits = typeof(x).dtype, dtypes.itemsize_bits(typeof(x).dtype)
+        """On CPU by one reduction of ranks; on accelerators two of floats are one kernel."""
+        module, aval, out = b.module, b.avals_in[0], b.avals_out[0]
+        bits = dtypes.itemsize_bits(aval.dtype)
+        if dtypes.scalar_kind(aval.dtype) != "f" or bits < 16 or module.platform != "cpu":
+            return b.by_rule(functools.partial(self._by_filling, axes), [x], [aval])[0]
         integer = dtypes.as_dtype(f"int{bits}")
+        (x,) = b.by_rule(functools.partial(self._ranks, integer), [x], [aval])
+        alone = module.keeps_calls and b.block.sizes is None
+        if alone and prod([aval.shape[i] for i in axes]) >= LONG_COLUMN:
+            x = self.extremum.by_levels(b, x, axes, integer)
+        else:
+            (x,) = b.traced(lambda x: self.extremum.bind(x, axes=axes), [x], [
+                aval.update(dtype=integer)])
+        return b.by_rule(functools.partial(self._elements, aval.dtype), [x], [
+            out.update(dtype=integer)])[0]
 
-        def turned(i: Array) -> Array:      # the bits of floats to their ranks, and back
-            return bitwise_xor(i, bitwise_and(shift_right_arithmetic(i, bits - 1), _most(integer)))
+    def _ranks(self, integer: DType, x: Array) -> Array:
+        """Integers in the order of the elements, of NaN one that all others precede."""
+        rank = _turned(bitcast_convert_type_p.bind(x, new_dtype=integer))
+        return select(ne(x, x), full(typeof(x).shape, self.identity(integer), integer), rank)
 
-        none = self.identity(integer)
-        rank = turned(bitcast_convert_type_p.bind(x, new_dtype=integer))
-        rank = select(ne(x, x), full(typeof(x).shape, none, integer), rank)
-        rank = self.extremum.bind(rank, axes=axes)
-        found = bitcast_convert_type_p.bind(turned(rank), new_dtype=dtype)
-        return select(eq(rank, none), full(typeof(found).shape, float("nan"), dtype), found)
+    def _elements(self, dtype: DType, rank: Array) -> Array:
+        found = bitcast_convert_type_p.bind(_turned(rank), new_dtype=dtype)
+        none = eq(rank, self.identity(typeof(rank).dtype))
+        return select(none, full(typeof(found).shape, float("nan"), dtype), found)
 
     def _by_filling(self, axes: Dims, x: Array) -> Array:
         dtype, missing = typeof(x).dtype, ne(x, x)
@@ -322,6 +343,13 @@ class NumberExtremum(Reduction):
         count = reduce_sum(counted, axes)
         count = select(eq(out, out), count, families.operand(1, count))
         return out, div(reduce_sum(select_n(at, zeros_of(tangent), t), axes), count)
+
+
+def _turned(i: Array) -> Array:
+    """The bits of floats made their ranks, and back: those of negative numbers are turned round."""
+    dtype = typeof(i).dtype
+    return bitwise_xor(i, bitwise_and(shift_right_arithmetic(
+        i, dtypes.itemsize_bits(dtype) - 1), _most(dtype)))
 
 
 class Product(Reduction):

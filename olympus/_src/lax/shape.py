@@ -241,6 +241,7 @@ class Rev(Structural):
 class Tile(Structural):
     """Repeat the whole array reps[i] times along axis i."""
 
+    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.tiles"), 64
     spread = staticmethod(tags.as_first)
     cells = staticmethod(reuse.tiled)
     fusion = ""
@@ -257,11 +258,11 @@ class Tile(Structural):
 
     def emit(self, b: Builder, x: IrValue, *, reps: Dims) -> IrValue:
         aval = b.avals_in[0]
-        pairs = make_aval(_interleaved(reps, aval.shape), aval.dtype)
+        pairs = make_aval(interleaved(reps, aval.shape), aval.dtype)
         return b.op("stablehlo.reshape", [b.broadcast(x, pairs, range(1, 2 * aval.ndim, 2))])
 
     def transpose(self, ct: Array, x: Linear, *, reps: Dims) -> list[Array | None]:
-        pairs = reshape(ct, _interleaved(reps, x.aval.shape))
+        pairs = reshape(ct, interleaved(reps, x.aval.shape))
         return [reduce_sum(pairs, range(0, 2 * len(reps), 2))]
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int], *, reps: Dims
@@ -324,7 +325,7 @@ def _inverse_permutation(permutation: Sequence[int]) -> Dims:
     return tuple(inverse)
 
 
-def _interleaved(xs: Sequence[int], ys: Sequence[int]) -> Dims:
+def interleaved(xs: Sequence[int], ys: Sequence[int]) -> Dims:
     return tuple([n for pair in zip(xs, ys, strict=True) for n in pair])
 
 

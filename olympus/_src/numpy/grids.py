@@ -436,10 +436,13 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None,
         return tuple([lax_creation.broadcasted_iota(
             dtype, tuple([n if i == axis else 1 for i, n in enumerate(shape)]), axis)
             for axis in range(len(shape))])
-    if not shape:
-        return zeros((0,), dtype)
+    return _indices(shape=shape, dtype=dtype) if shape else zeros((0,), dtype)
+
+
+@fused(static=("shape", "dtype"))
+def _indices(*, shape: Shape, dtype: DType) -> Array:
     return slicing.concatenate(
-        [lax_shape.expand_dims(lax_creation.broadcasted_iota(dtype, shape, axis), (0,))
+        [lax_creation.broadcasted_iota(dtype, (1, *shape), axis + 1)
          for axis in range(len(shape))], 0)
 
 

@@ -451,7 +451,7 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
                 f"repeat: repeats {repeats}, total_repeat_length {total_repeat_length} given; "
                 "jnp.repeat with a non-constant `repeats` is supported only without "
                 "total_repeat_length; leave it out.")
-        return constrain("repeat", _repeat_equally(a, repeats, axis), out_sharding)
+        return constrain("repeat", _repeat_equally(a, count=repeats, axis=axis), out_sharding)
     if isinstance(repeats, (list, tuple)):
         repeats = np.asarray(repeats, np.int32)
     if isinstance(repeats, Tracer) and repeats._known_value() is None:
@@ -464,7 +464,9 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
         raise ValueError(f"repeat: repeats of shape {counts.shape} given for an axis of size {n}; "
                          "a scalar or one number per element is required.")
     if not counts.ndim and total_repeat_length is None:
-        return settled("repeat", lambda a: _repeat_equally(a, int(counts), axis), out_sharding, a)
+        count = int(counts)
+        return settled("repeat", lambda a: _repeat_equally(a, count=count, axis=axis), out_sharding,
+                       a)
     if (counts < 0).any():
         raise ValueError(f"repeat: repeats {counts} given; they are not negative.")
     indices = np.repeat(np.arange(n, dtype=np.int32), np.broadcast_to(counts, (n,)))
@@ -479,7 +481,8 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
     return settled("repeat", lambda a: take(a, indices, axis, mode="clip"), out_sharding, a)
 
 
-def _repeat_equally(a: Array, count: Any, axis: int) -> Array:
+@fused(static=("count", "axis"))
+def _repeat_equally(a: Array, *, count: Any, axis: int) -> Array:
     if known_less(count, 0):
         raise ValueError(f"repeat: repeats {count} given; at least 0 is required.")
     wide = broadcast_to(expand_dims(a, axis + 1), (*a.shape[:axis + 1], count, *a.shape[axis + 1:]))

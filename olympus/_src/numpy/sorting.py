@@ -173,7 +173,7 @@ def sort_complex(a: ArrayLike) -> Array:
     [1.+3.j 1.+5.j 2.+1.j]
     """
     a = array_args("sort_complex", a)[0]
-    return sort(promote.convert(a, dtypes.to_complex_dtype(a.dtype)))
+    return promote.convert(sort(a), dtypes.to_complex_dtype(a.dtype))   # real ones sort faster
 
 
 @api_boundary

@@ -14,7 +14,7 @@ from ...core.trace import typeof
 from ...types import dtypes
 from ..arithmetic import RoundingMethod, abs, div, mul, neg, round, sub
 from ..barriers import optimization_barrier_p
-from ..bits import bitwise_and
+from ..bits import bitwise_and, shift_right_logical
 from ..comparison import eq, lt, select
 from ..convert import bitcast_convert_type_p, in_dtype
 from ..creation import full
@@ -114,6 +114,19 @@ def reciprocal(x: Array, steps: int) -> Array:
     r = of_bits64(sub(_RECIPROCAL, bits64(x)))
     for _ in range(steps):
         r = mul(r, sub(2.0, mul(x, r)))
+    return r
+
+
+# Less half of the bits of a number, those of the reciprocal of its root, within 3.5 %.
+_RECIPROCAL_ROOT = 0x5FE6EB50C7B537A9
+
+
+def reciprocal_root(x: Array, steps: int) -> Array:
+    """1 / √x of positive normal numbers by Newton's steps; four give all digits but one."""
+    r = of_bits64(sub(_RECIPROCAL_ROOT, shift_right_logical(bits64(x), 1)))
+    half = mul(x, 0.5)
+    for _ in range(steps):
+        r = mul(r, sub(1.5, mul(half, mul(r, r))))
     return r
 
 

@@ -565,9 +565,12 @@ _ODD_16 = _odd(5.0, half=LEAST_SHARED)
 _ODD_16_64 = _odd(3.5, half=LEAST_SHARED, double=LEAST_DOUBLES)
 KERNELS = {
     asinh_p: (_odd(12.5, half=LEAST_SHARED, double=LEAST_SHARED),
-              _narrow(_POLYNOMIAL, 1.3, _asinh, LEAST_QUICK)),
-    acosh_p: (_ODD_16, _narrow(_POLYNOMIAL, 1.0, _acosh, LEAST_QUICK)),
-    atanh_p: (_ODD_16, _narrow(_POLYNOMIAL, 1.0, _atanh, LEAST_QUICK)),
+              _narrow(_POLYNOMIAL, 1.3, _asinh, LEAST_QUICK),
+              _double(5.0, float64.asinh, LEAST_QUICK)),
+    acosh_p: (_ODD_16_64, _narrow(_POLYNOMIAL, 1.0, _acosh, LEAST_QUICK),
+              _double(3.0, float64.acosh, LEAST_QUICK)),
+    atanh_p: (_ODD_16_64, _narrow(_POLYNOMIAL, 1.0, _atanh, LEAST_QUICK),
+              _double(3.0, float64.atanh, LEAST_QUICK)),
     erf_inv_p: (_odd(10.2, single=LEAST_ODD, double=LEAST_ODD),),
     lgamma_p: (_odd(22.5, single=LEAST_ODD),),
     sin_p: (_ODD_16, _angle(7.1, _sin), _narrow(_POLYNOMIAL, 6.8, _sin, LEAST_QUICK),

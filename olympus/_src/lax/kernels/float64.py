@@ -22,7 +22,8 @@ from ..shape import zeros_of
 from ..transcendental import sqrt
 from .elementary import (
     BIAS, FLOAT64, INT32, INT64, MANTISSA, Pair, added, as_int64, bits64, divided, halves, is_odd,
-    joined, like, multiplied, nearest, of_bits64, polynomial, root, without,
+    joined, like, multiplied, nearest, of_bits64, polynomial, reciprocal, reciprocal_root, root,
+    without,
 )
 
 _SIGN = -1 << 63
@@ -367,8 +368,9 @@ _LOG = (0.6666666666666666, 0.40000000000000885, 0.28571428570799784, 0.22222222
 _ROOT_BITS = 0x3FE6A09E         # the highest of √½
 
 
-def _taken_apart(w: Array) -> tuple[Array, Array, Array]:
-    """k, f and a rest: the logarithm of w is k log(2) + f - rest; w is normal, > 0."""
+def _taken_apart(w: Array) -> tuple[Array, Array, Array, Array]:
+    """k, f, half of its square and a rest: the logarithm of w is k log(2) + f - half + rest; w is
+    normal, > 0."""
     bits = bits64(w)
     high = in_dtype(shift_right_logical(bits, 32), INT32)
     e = shift_right_arithmetic(sub(high, _ROOT_BITS), MANTISSA - 32)
@@ -376,15 +378,19 @@ def _taken_apart(w: Array) -> tuple[Array, Array, Array]:
     s = div(f, add(f, 2.0))
     z = mul(s, s)
     half = mul(mul(f, f), 0.5)
-    rest = sub(half, mul(s, add(half, mul(z, polynomial(z, _LOG)))))
-    return in_dtype(e, FLOAT64), f, rest
+    return in_dtype(e, FLOAT64), f, half, mul(s, add(half, mul(z, polynomial(z, _LOG))))
 
 
-def _logarithm(w: Array, error: Array) -> Array:
-    """The logarithm of w (1 + error), w normal and > 0."""
-    k, f, rest = _taken_apart(w)
+def _logarithm(w: Array, error: Array, doubled: Array | None = None) -> Array:
+    """The logarithm of w (1 + error), w normal and > 0; of twice that where it is `doubled`."""
+    k, f, _, rest = _taken_apart(w)
+    if doubled is not None:
+        k = add(k, in_dtype(doubled, FLOAT64))
+    square, low = multiplied(f, f)
     first, lost = joined(mul(k, _LN2[0]), f)
-    return add(first, add(lost, sub(add(mul(k, _LN2[1]), error), rest)))
+    first, more = joined(first, mul(square, -0.5))
+    rest = add(add(mul(k, _LN2[1]), error), sub(rest, mul(low, 0.5)))
+    return add(first, add(more, add(lost, rest)))
 
 
 def _at_ends(found: Array, x: Array, least: float) -> Array:
@@ -403,10 +409,59 @@ def log1p(x: Array) -> Array:
     return _at_ends(select(eq(x, -1.0), like(-math.inf, x), found), x, -1.0)
 
 
+_FAR, _NEAR = 2.0 ** 28, 2.0 ** -28     # where inverse functions are log(2 x), or x itself
+
+
+def _plus_root(v: Array, far: Array, other: float) -> Array:
+    """The logarithm of v + √(v² + other), of twice v where it is far."""
+    w = select(far, like(1.0, v), v)
+    square, low = multiplied(w, w)
+    total, rest = added(like(other, v), square)
+    total, rest = added(total, add(rest, low))
+    r = reciprocal_root(total, 4)
+    s = mul(total, r)
+    more = mul(mul(add(without(total, s, s), rest), 0.5), r)
+    first, rest = added(w, s)
+    error = mul(add(rest, more), reciprocal(first, 3))
+    first, error = select(far, v, first), select(far, zeros_of(typeof(v)), error)
+    return _logarithm(first, error, far)
+
+
+def asinh(x: Array) -> Array:
+    """The inverse hyperbolic sine."""
+    a = abs(x)
+    ordinary = lt(a, math.inf)
+    v = select(ordinary, a, like(1.0, a))
+    found = signed(_plus_root(v, gt(v, _FAR), 1.0), bits64(x))
+    return select(bitwise_and(ordinary, ge(a, _NEAR)), found, x)
+
+
+def acosh(x: Array) -> Array:
+    """The inverse hyperbolic cosine."""
+    ordinary = bitwise_and(gt(x, 1.0), lt(x, math.inf))
+    v = select(ordinary, x, like(2.0, x))
+    found = _plus_root(v, gt(v, _FAR), -1.0)
+    return _at_ends(select(eq(x, 1.0), zeros_of(typeof(x)), found), x, 1.0)
+
+
+def atanh(x: Array) -> Array:
+    """The inverse hyperbolic tangent."""
+    a = abs(x)
+    v = select(lt(a, 1.0), a, zeros_of(typeof(a)))
+    one = like(1.0, a)
+    ratio, more = divided((add(v, v), like(0.0, a)), added(one, neg(v)))
+    first, rest = added(one, ratio)
+    error = mul(add(rest, more), reciprocal(first, 3))
+    found = signed(mul(_logarithm(first, error), 0.5), bits64(x))
+    found = select(lt(a, 1.0), found, div(x, sub(1.0, a)))
+    found = select(gt(a, 1.0), like(math.nan, a), found)
+    return select(lt(a, _NEAR), x, found)
+
+
 def log_to(x: Array, *, base: int) -> Array:
     """The logarithm to 2 or 10, exact at their powers."""
-    k, f, rest = _taken_apart(select(ge(x, _TINY), x, like(1.0, x)))
-    high, low = halves(f)
+    k, f, half, rest = _taken_apart(select(ge(x, _TINY), x, like(1.0, x)))
+    (high, low), rest = halves(f), sub(half, rest)
     (c, more), (word, word_low) = _RECIPROCALS[base], _WORDS[base]
     low = sub(add(mul(low, c), mul(f, more)), mul(rest, c + more))
     first, lost = joined(mul(k, word), mul(high, c))
