@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from properties import compiled
 
 import olympus
 import olympus.numpy as onp
@@ -383,3 +384,23 @@ def test_derivatives_of_parts_are_joined():
     assert "concatenate" in names and names.count("pad") <= 1
     expected = np.concatenate([M[:, 1:2], M[:, :1], np.zeros((3, 1)), -2 * M[:, 3:]], 1)
     np.testing.assert_allclose(olympus.grad(f)(M), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(3,), (4, 2), (2, 3, 4), (2, 0, 3), (3, 2, 1, 2), (2, 3, 2, 2)])
+def test_an_array_is_joined_by_no_operation_for_each_slice(shape: tuple[int, ...],
+                                                           rng: np.random.Generator) -> None:
+    x, rank = rng.standard_normal(shape).astype(np.float32), len(shape)
+    calls = [(name, ()) for name in ("vstack", "hstack", "dstack", "column_stack")]
+    calls += [("stack", (axis,)) for axis in range(-rank, rank)]
+    calls += [("concatenate", (axis,)) for axis in range(1 - rank, rank - 1)]
+    calls += [("concatenate", (None,))] if rank > 1 else []
+    every = lambda x: [getattr(onp, name)(x, *axis) for name, axis in calls]
+    for (name, axis), found in zip(calls, compiled(every)(x), strict=True):
+        wanted = getattr(np, name)([*x], *axis)
+        np.testing.assert_array_equal(found, wanted, f"{name}{axis}")
+    assert len(olympus.make_olympuspr(every)(x).eqns) <= 4 * len(calls)
+    with pytest.raises(ValueError, match="Zero-dimensional arrays cannot be concatenated"):
+        onp.concatenate(onp.ones(3))
+    for name in ("concatenate", "stack", "vstack", "hstack", "dstack", "column_stack"):
+        with pytest.raises(ValueError, match=f"{name}: no arrays given"):
+            getattr(onp, name)(x[:0])
