@@ -1,8 +1,8 @@
 """Shape, order, joining, choosing, sorting, sets, padding: each row with NumPy as the oracle."""
 
 import numpy as np
-import properties
 import pytest
+from properties import compiled
 
 import olympus
 import olympus.numpy as onp
@@ -391,7 +391,7 @@ def test_elements_of_all_places_inserted_and_deleted() -> None:
     x, n = np.arange(12.0, dtype=np.float32).reshape(3, 4), 4
     at = np.arange(-n, n + 1)
     values = np.array([[7.0], [8.0], [9.0]], np.float32)
-    put, gone = properties.compiled(olympus.vmap(lambda i: (
+    put, gone = compiled(olympus.vmap(lambda i: (
         onp.insert(x, i, onp.asarray(values[:, 0]), 1), onp.delete(x, i, 1))))(np.r_[at, 9, -9])
     for i, k in enumerate(at):
         np.testing.assert_array_equal(put[i], np.insert(x, k, values[:, 0], 1))
@@ -399,6 +399,26 @@ def test_elements_of_all_places_inserted_and_deleted() -> None:
     np.testing.assert_array_equal(put[-2:], [np.c_[x, values], np.c_[values, x]])
     np.testing.assert_array_equal(gone[-2:], [x[:, :-1]] * 2)
     runs = slice(1, 3), slice(3, 0, -1), np.array([2, 1, 2]), slice(0, 4)
-    left = properties.compiled(lambda x: [onp.delete(x, run, 1) for run in runs])(x)
+    left = compiled(lambda x: [onp.delete(x, run, 1) for run in runs])(x)
     for y, run in zip(left, runs):
         np.testing.assert_array_equal(y, np.delete(x, run, 1))
+
+
+@pytest.mark.parametrize("shape", [(3,), (4, 2), (2, 3, 4), (2, 0, 3), (3, 2, 1, 2), (2, 3, 2, 2)])
+def test_an_array_is_joined_by_no_operation_for_each_slice(shape: tuple[int, ...],
+                                                           rng: np.random.Generator) -> None:
+    x, rank = rng.standard_normal(shape).astype(np.float32), len(shape)
+    calls = [(name, ()) for name in ("vstack", "hstack", "dstack", "column_stack")]
+    calls += [("stack", (axis,)) for axis in range(-rank, rank)]
+    calls += [("concatenate", (axis,)) for axis in range(1 - rank, rank - 1)]
+    calls += [("concatenate", (None,))] if rank > 1 else []
+    every = lambda x: [getattr(onp, name)(x, *axis) for name, axis in calls]
+    for (name, axis), found in zip(calls, compiled(every)(x), strict=True):
+        wanted = getattr(np, name)([*x], *axis)
+        np.testing.assert_array_equal(found, wanted, f"{name}{axis}")
+    assert len(olympus.make_olympuspr(every)(x).eqns) <= 4 * len(calls)
+    with pytest.raises(ValueError, match="Zero-dimensional arrays cannot be concatenated"):
+        onp.concatenate(onp.ones(3))
+    for name in ("concatenate", "stack", "vstack", "hstack", "dstack", "column_stack"):
+        with pytest.raises(ValueError, match=f"{name}: no arrays given"):
+            getattr(onp, name)(x[:0])

@@ -13,8 +13,9 @@ from ..base.typing import Array, ArrayLike, DimSize, DType, DTypeLike, DuckTyped
 from ..core.trace import Tracer, literal
 from ..jit.fused import fused, named
 from ..lax import creation as lax_creation, shape as lax_shape, slicing
-from ..lax.arithmetic import integer_pow
-from ..lax.comparison import clamp, eq, ge
+from ..lax.arithmetic import integer_pow, mul, sub
+from ..lax.bits import bitwise_and
+from ..lax.comparison import clamp, eq, ge, ne, select
 from ..lax.families import add
 from ..types import dtypes
 from ..types.shape import (
@@ -388,11 +389,29 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
         exponents = lax_creation.iota(x.dtype if dtypes.is_integer(x.dtype) else np.int32, columns)
         return power(lax_shape.expand_dims(x, (1,)),
                      exponents if increasing else lax_shape.rev(exponents, (0,)))
-    powers = range(columns) if increasing else range(columns - 1, -1, -1)
     if not columns:
         return full((x.shape[0], 0), 0, x.dtype)
+    if not dtypes.is_complex(x.dtype):
+        return _by_squares(x, columns=columns, increasing=bool(increasing))
+    # A complex product with 1 would change infinities.
+    powers = range(columns) if increasing else range(columns - 1, -1, -1)
     return slicing.concatenate([lax_shape.expand_dims(integer_pow(x, p), (1,))
                                 for p in powers], 1)
+
+
+@fused(static=("columns", "increasing"))
+def _by_squares(x: Array, *, columns: int, increasing: bool) -> Array:
+    """All powers as one product, of squares of squares: each is what `integer_pow` computes."""
+    shape = x.shape[0], columns
+    powers = lax_creation.broadcasted_iota("int32", shape, 1)
+    powers = powers if increasing else sub(literal(columns - 1, powers.dtype), powers)
+    product = one = full(shape, 1, x.dtype)
+    for k in range((columns - 1).bit_length()):
+        has = ne(bitwise_and(powers, 1 << k), 0)
+        factor = select(has, lax_shape.broadcast_in_dim(x, shape, (0,)), one)
+        product = mul(product, factor) if k else factor
+        x = mul(x, x)
+    return product
 
 
 complete_docstrings(globals(), {

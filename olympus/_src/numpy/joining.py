@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from ..base.config import compatible
 from ..base.docstrings import complete_docstrings, described_like
 from ..base.source import api_boundary, warn
 from ..base.spelling import array_method
-from ..base.typing import Array, ArrayLike, DimSize, DTypeLike, PyTree
+from ..base.typing import Array, ArrayLike, DimSize, DTypeLike, PyTree, Shape
 from ..core.trace import Tracer, describe, literal, typeof
 from ..jit.fused import fused, named
 from ..lax import creation, cumulative, shape as lax_shape, slicing
@@ -24,7 +24,7 @@ from ..types.shape import (
     floor_div, is_static, known_less, less, maximum, minimum, mod, prod, sequence, slice_of,
     static_int,
 )
-from ..types.sharding import ShardingLike
+from ..types.sharding import PartitionSpec, ShardingLike
 from . import arithmetic, promote
 from .creation import asarray, finite_lists
 from .eager import eager_sequence
@@ -36,17 +36,54 @@ from .promote import array_args, refuse_option, to_array
 
 
 def _sequence(name: str, arrays: object) -> list[Array]:
-    """The arrays of a list or tuple, or along the first axis of an array."""
-    if hasattr(arrays, "aval") or isinstance(arrays, np.ndarray):
-        (stacked,) = array_args(name, arrays)
-        if not stacked.shape:
-            raise TypeError(f"{name}: {stacked.aval} given; a sequence of arrays is required.")
-        arrays = unstack(stacked)
+    """The arrays of a list or tuple."""
     arrays = list(sequence(arrays, name, "arrays"))
     if not arrays:
-        raise ValueError(f"{name}: no arrays given; Need at least one array to {name}; "
-                         "pass a sequence that has one.")
+        raise _no_arrays(name)
     return arrays
+
+
+def _no_arrays(name: str) -> ValueError:
+    return ValueError(f"{name}: no arrays given; Need at least one array to {name}; "
+                      "pass a sequence that has one.")
+
+
+def _scalars_given() -> ValueError:
+    return ValueError("concatenate: a scalar, or the items of an array of rank 1, given; "
+                      "Zero-dimensional arrays cannot be concatenated; write concatenate([x, y]) "
+                      "to join x and y; use stack for scalars.")
+
+
+def _is_one_array(arrays: object) -> bool:
+    """Whether an array stands for its slices along axis 0."""
+    return hasattr(arrays, "aval") or isinstance(arrays, np.ndarray)
+
+
+def _stacked(name: str, arrays: object, dtype: DTypeLike | None, casting: str) -> Array:
+    """An array that stands for its slices, at a dtype."""
+    (x,) = _at_one_dtype(name, array_args(name, arrays), dtype, casting)
+    if not x.shape:
+        raise TypeError(f"{name}: {x.aval} given; a sequence of arrays is required.")
+    if definitely_equal(x.shape[0], 0):
+        raise _no_arrays(name)
+    return x
+
+
+def _slices_joined(name: str, arrays: object, of_shape: Callable[[Shape], Shape], axis: int,
+                   dtype: DTypeLike | None = None, casting: str = "same_kind") -> Array:
+    """The slices of an array along axis 0 at shapes `of_shape(slice.shape)`, joined along `axis`.
+
+    A program with an operation for each slice would compile for seconds.
+    """
+    x = _stacked(name, arrays, dtype, casting)
+    shape = of_shape(x.shape[1:])
+    axis = canonical_axis(axis, len(shape), name)
+    x = moveaxis(reshape(x, (x.shape[0], *shape)), 0, axis)
+    aval, out_sharding = typeof(x), None
+    if aval.explicit and (spec := aval.sharding.spec)[axis] is None and spec[axis + 1] is not None:
+        out_sharding = PartitionSpec(*spec[:axis], *spec[axis + 1:])
+    return to_array(lax_shape.reshape(x, (
+        *shape[:axis], x.shape[axis] * shape[axis], *shape[axis + 1:]), out_sharding=out_sharding))
 
 
 def _at_one_dtype(name: str, arrays: Sequence[Array], dtype: DTypeLike | None,
@@ -85,13 +122,18 @@ def concatenate(arrays: ArrayLike | Sequence[ArrayLike], axis: int | None = 0,
     [1. 1. 0.]
     """
     refuse_option("concatenate", out=out)
+    if _is_one_array(arrays):
+        x = _stacked("concatenate", arrays, dtype, casting)
+        if axis is None:
+            return to_array(lax_shape.reshape(x, (prod(x.shape),)))
+        if len(x.shape) == 1:
+            raise _scalars_given()
+        return _slices_joined("concatenate", x, lambda shape: shape, axis)
     arrays = _at_one_dtype("concatenate", _sequence("concatenate", arrays), dtype, casting)
     if axis is None:
         arrays, axis = [lax_shape.reshape(to_array(x), (prod(x.shape),)) for x in arrays], 0
     if not arrays[0].shape:
-        raise ValueError("concatenate: a scalar, or the items of an array of rank 1, given; "
-                         "Zero-dimensional arrays cannot be concatenated; write concatenate([x, y])"
-                         " to join x and y; use stack for scalars.")
+        raise _scalars_given()
     axis = canonical_axis(axis, len(arrays[0].shape), "concatenate")
     return to_array(slicing.concatenate(arrays, axis))
 
@@ -127,6 +169,9 @@ def stack(arrays: ArrayLike | Sequence[ArrayLike], axis: int = 0, out: None = No
      [2 4]]
     """
     refuse_option("stack", out=out)
+    if _is_one_array(arrays):
+        x = _stacked("stack", arrays, dtype, casting)
+        return to_array(moveaxis(x, 0, canonical_axis(axis, len(x.shape), "stack")))
     arrays = _at_one_dtype("stack", _sequence("stack", arrays), dtype, casting)
     if any(x.shape != arrays[0].shape for x in arrays):
         shapes = ", ".join(str(typeof(x)) for x in arrays[:8])
@@ -172,6 +217,9 @@ def vstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None,
      [3 4]
      [5 6]]
     """
+    if _is_one_array(tup):
+        return _slices_joined("vstack", tup, lambda shape: (*(1, 1)[len(shape):], *shape), 0,
+                              dtype, casting)
     return concatenate([atleast_2d(x) for x in _sequence("vstack", tup)], 0, dtype,
                        casting=casting)
 
@@ -187,6 +235,10 @@ def hstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None,
     [[1 3]
      [2 4]]
     """
+    if _is_one_array(tup):
+        rank = getattr(tup, "ndim", 0)
+        return _slices_joined("hstack", tup, lambda shape: shape or (1,), int(rank > 2), dtype,
+                              casting)
     arrays = [atleast_1d(x) for x in _sequence("hstack", tup)]
     return concatenate(arrays, 0 if len(arrays[0].shape) == 1 else 1, dtype, casting=casting)
 
@@ -200,6 +252,10 @@ def dstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None)
     >>> print(onp.dstack([onp.arange(2), onp.array([5, 6])]).tolist())
     [[[0, 5], [1, 6]]]
     """
+    if _is_one_array(tup):
+        return _slices_joined("dstack", tup, lambda shape: (
+            shape if len(shape) > 2 else (*shape, 1) if len(shape) == 2 else
+            (1, *(shape or (1,)), 1)), 2, dtype)
     return concatenate([atleast_3d(x) for x in _sequence("dstack", tup)], 2, dtype)
 
 
@@ -214,6 +270,9 @@ def column_stack(tup: ArrayLike | Sequence[ArrayLike]) -> Array:
     [[1 3]
      [2 4]]
     """
+    if _is_one_array(tup):
+        return _slices_joined("column_stack", tup, lambda shape: (
+            shape if len(shape) > 1 else (prod(shape), 1)), 1)
     arrays = array_args("column_stack", *_sequence("column_stack", tup))
     columns = [x if len(x.shape) > 1 else reshape(x, (prod(x.shape), 1)) for x in arrays]
     return concatenate(columns, 1)
