@@ -165,7 +165,7 @@ def on_contents(what: str, role: str, closed: ClosedOlympuspr, consts: Sequence[
         if changed:
             raise ValueError(f"{what}: {role} writes the reference {typeof(x)}, which it closes "
                              "over; a function of arrays is required, since derivatives are taken "
-                             "of it;\n  return what is to be written, and write it outside.")
+                             "of it;\n  return the new content, and write it outside.")
     n = len(closed.in_avals) - len(which)
     return discharge(closed, [*which, *[False] * n]), [
         x[...] if w else x for x, w in zip(consts, which, strict=True)]

@@ -34,9 +34,10 @@ from .reductions import BLOCK
 FLOAT32, INT32, UINT32 = map(dtypes.as_dtype, ("float32", "int32", "uint32"))
 # Found with tools/kernel_table.py: each further rank costs some 4 ns an element to count.
 MOST_RANKS = 2
-# Of fewer elements XLA finds the largest as fast.
+# XLA finds the largest of fewer elements as fast.
 LEAST = 1 << 15
-# Of fewer that XLA has a heap for, blocks are as fast for a part, but take 80 ms more to compile.
+# For fewer elements, and keys that XLA has a heap for, blocks are as fast, and take 80 ms more to
+# compile.
 PART, LEAST_CUT, LEAST_HEAPED = 256, 512, 1 << 18
 LEAST_LARGEST, MOST_HEAPS = 64, 32      # XLA has a heap for keys of up to 32 bits
 
