@@ -704,7 +704,7 @@ class CustomCall(HasBodies, abstract=True):
     what = ""
     kept: tuple[str, ...] = ()
     staged: type[Rules]
-    batched: Callable[..., Rules]
+    batched: Callable[..., Batched]
     shifted: Callable[..., Rules] = Shifted
     chosen: Callable[..., Rules] | None = None
     with_failure: Callable[..., Rules] | None = None
