@@ -232,7 +232,7 @@ class AgreeingRuns(HasBodies, abstract=True):
     def agreed(self, params: Params, start: Sequence[bool], make: Callable[..., T],
                flags: Callable[[T], Sequence[bool]] = operator.itemgetter(1)
                ) -> tuple[list[T], tuple[bool, ...]]:
-        """The body that `make` derives of each body, and flags of results that have a property.
+        """The bodies that `make` derives, and flags of the results that have a property.
 
         Args:
           start: flags of the carries that have it when the first run begins.

@@ -34,7 +34,7 @@ class _Lock:
         if not self.lock.acquire(False) and not self.lock.acquire(timeout=self.LONGEST):
             raise RuntimeError("a reference is read or written by a callback of a program that "
                                "writes references and waits for the callback; pass the callback "
-                               "what it needs, and return what is to be written.")
+                               "the content, and return the new content.")
 
     def __exit__(self, *_: object) -> None:
         self.lock.release()
@@ -63,7 +63,7 @@ class Ref(metaclass=_RefMeta):
     """
 
     # _trace: the trace in which it was made; None: the base trace.
-    # _lent: whether somebody else has the content's array: no program may replace that in place.
+    # _lent: whether other code has the content's array: then no program may replace it in place.
     # _stands_for: the reference from outside whose content it has while a body runs.
     __slots__ = ("aval", "_value", "_trace", "_lent", "_line", "_ended", "_stands_for",
                  "__weakref__")
@@ -76,7 +76,7 @@ class Ref(metaclass=_RefMeta):
         self.aval, self._stands_for = ref_aval(typeof(value)), stands_for
         self._value: Any = value
         self._trace, self._lent, self._line = trace, False, line
-        self._ended: tuple[str, Source | None] | None = None    # by what, and where
+        self._ended: tuple[str, Source | None] | None = None    # by which call, and where
 
     def _content(self, kept: bool = True) -> Reference:
         """The content; `kept`: whether the caller may keep the array."""

@@ -19,13 +19,13 @@ from weakref import WeakSet
 
 from ..base.config import remove_size_one_mesh_axis_from_type
 from ..base.errors import RuleMissingError
-from ..base.typing import Array, ArrayLike, DimSize, F, IrValue, Params, T
+from ..base.typing import Array, ArrayLike, DimSize, F, IrValue, Params, T, Value
 from ..base.util import ByKey, Memo
 from ..types.avals import HIGH, MUTABLE, AbstractValue, Aval, ShapedArray, is_float0
 from ..types.mesh import mesh_of_types
 from ..types.tree_registry import register_pytree_node
 from .effects import Effect
-from .facts import GivenFacts
+from .facts import GivenFacts, Shapes
 from .ir import NO_EFFECTS, ClosedOlympuspr, DropVar, Olympuspr, OlympusprEqn, derived, numbers
 from .tags import TagRules, as_inferred, by_body, check_varying, tagged
 from .trace import Trace, ctx, enter, leave, typeof
@@ -237,9 +237,12 @@ class Primitive(TagRules):
     """
 
     RULES: ClassVar[tuple[str, ...]] = ("infer", "lower", "jvp", "transpose", "vmap")
-    platform_rules: dict[str, Any] = {}     # replaced as a whole, never changed in place
-    by_groups: Any = None   # evaluates it eagerly on many operands: groups of 64 are joined first
-    impl: Any = None        # the function that evaluates an outsider's operation uncompiled
+    #: platform -> lowering rule; replaced as a whole, never changed in place
+    platform_rules: dict[str, Callable[..., IrValue | Sequence[IrValue]]] = {}
+    #: the results of groups of operands, for eager calls with many: groups of 64 are joined first
+    by_groups: Callable[..., Array] | None = None
+    #: the function that evaluates an outsider's operation uncompiled
+    impl: Callable[..., Any] | None = None
     uncompiled = False      # whether `impl` is its only evaluation
     unshaped = False        # whether an outsider's operation has no abstract evaluation yet
     #: the module of its kernels, for `lowering.kernels`, and the least size of the first or last
@@ -251,45 +254,48 @@ class Primitive(TagRules):
     by_parts = False
     instances: ClassVar[WeakSet[Primitive]] = WeakSet()     # all primitives
     lowerings: ClassVar[int] = 0    # counts the replaced lowering rules
-    infer: Any
+    infer: Any          # the rules, which the docstring describes; None where there can be none
     lower: Any
     jvp: Any
     transpose: Any
     vmap: Any
     vmap_named: Any     # for collectives: the rule under a vmap that has the axis name they use
-    on_tape: Any        # for calls of functions with users' rules; `what` is the kind of function
-    what: str
-    # For `interpreters.checks`: (checks, operands, params) -> results of the checked bodies; None
-    # if no body can fail.
-    checked: Any = None
-    # For users' types, for `interpreters.parts`: (objects and arrays, params) -> results.
-    in_parts: Any = None
-    # For primitives with bodies, and outsiders' primitives with such rules. `dce` drops the parts
-    # that only unused results need. `partial_eval`: (tape, operands, flags of the unknown ones,
-    # params) -> results.
-    dce: Any = None
-    partial_eval: Any = None
-    # For random keys, in `core.reuse`: (use, cells of operands, eqn) -> cells of results.
-    cells: Any = None
-    # For references: (operands, params) -> results, with cells (`core/cells.py`) in place of
-    # references. `on_cells` is the rule of operations on references, `on_set` the rule of writes
-    # whose result nobody reads. `discharged` is the rule of primitives with bodies: it discharges
-    # the bodies and binds again. `hands_references_on(params, operands)` flags the operands that
-    # reach a rule which runs later, if they are references.
-    on_cells: Any = None
-    on_set: Any = None
-    discharged: Any = None
-    hands_references_on: Any = None
-    # (trace, operands, params) -> results, for a user's class that records its own equations.
-    recorded_as: Any = None
-    # (params, count) -> flags of operands for which `transpose` takes a reference in place of a
-    # `Linear`, and adds the cotangent to that.
-    adds: Any = None
-    # For operations that read a window of their first operand: (x, ct, *other operands, **params)
-    # -> x with `ct` added to that window.
-    grown: Any = None
-    # (shapes of operands, of results, params) -> operations, where XLA's count is far off.
-    flops: Any = None
+    #: for calls of functions with users' rules: (tape, function, rules, operands, params)
+    #: -> results
+    on_tape: Callable[[Any, Callable[..., list[Array]], Any, tuple, Params], list[Array]]
+    what: str           # the kind of such a function
+    #: for `interpreters.checks`: (checks, operands, params) -> results of the checked bodies; None
+    #: if no body can fail
+    checked: Callable[[Any, Sequence[Array], Params], list[Array] | None] | None = None
+    #: for users' types, for `interpreters.parts`: (objects and arrays, params) -> results
+    in_parts: Callable[[Sequence[Value], Params], Any] | None = None
+    #: for primitives with bodies: (flags of the used results, equation) -> the equation without the
+    #: parts that only unused results need
+    dce: Callable[[Sequence[bool], OlympusprEqn], OlympusprEqn] | None = None
+    #: (tape, operands, flags of the unknown ones, **params) -> results
+    partial_eval: Callable[..., list[Value]] | None = None
+    #: for random keys, in `core.reuse`: (use, cells of operands, equation) -> cells of results
+    cells: Callable[[Any, list[Any], OlympusprEqn], list[Any]] | None = None
+    #: for operations on references: (operands, params) -> results, with cells (`core/cells.py`) in
+    #: place of references
+    on_cells: Callable[[Sequence[Any], Params], Any] | None = None
+    #: for writes whose result nobody reads: (*operands, **params)
+    on_set: Callable[..., None] | None = None
+    #: for primitives with bodies: (operands, params) -> results, after it has discharged the bodies
+    discharged: Callable[[Sequence[Any], Params], list[Any]] | None = None
+    #: (params, operands) -> flags of the operands that, if they are references, reach a rule which
+    #: runs later
+    hands_references_on: Callable[[Params, Sequence[object]], Sequence[bool]] | None = None
+    #: for a user's class that records its own equations: (trace, operands, params) -> results
+    recorded_as: Callable[[Any, Sequence[Value], Params], list[Value]] | None = None
+    #: (params, count) -> flags of operands for which `transpose` takes a reference in place of a
+    #: `Linear`, and adds the cotangent to that
+    adds: Callable[[Params, int], Sequence[bool]] | None = None
+    #: for operations that read a window of their first operand: (x, ct, *other operands, **params)
+    #: -> x with `ct` added to that window
+    grown: Callable[..., Array] | None = None
+    #: (shapes of operands, of results, params) -> operations, where XLA's count is far off
+    flops: Callable[[Shapes, Shapes, Params], float] | None = None
 
     def __init_subclass__(cls, abstract: bool = False) -> None:
         # A flag, so that no method is called when an equation without effects is recorded.
@@ -355,7 +361,7 @@ class Primitive(TagRules):
         """The keyword arguments by which `bind` applies an equation with these params again."""
         return params
 
-    def def_impl(self, impl: T) -> T:
+    def def_impl(self, impl: F) -> F:
         """Evaluate with `impl(*arrays, **params)`; with None, the lowering is compiled and run."""
         self.impl = impl
         return impl
@@ -546,6 +552,9 @@ class Higher(Primitive, abstract=True):
     spread = staticmethod(by_body)
     algebra = "called"
     called = False  # whether it applies its one program once, unchanged, and prints the `name`
+    in_parts: Callable[[Sequence[Value], Params], Any]
+    discharged: Callable[[Sequence[Any], Params], list[Any]]
+    hands_references_on: Callable[[Params, Sequence[object]], Sequence[bool]]
     # (primitive, operands, params) -> results if it touches an operand that is a reference, None
     # otherwise. Set by `lax/refs.py`: there are no references before that is imported.
     on_references: ClassVar[Any] = None

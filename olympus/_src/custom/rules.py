@@ -703,12 +703,12 @@ class CustomCall(HasBodies, abstract=True):
 
     what = ""
     kept: tuple[str, ...] = ()
-    staged: Any = None
-    batched: Any = None
-    shifted: Any = Shifted
-    chosen: Any = None
-    with_failure: Any = None
-    with_contents: Any = None
+    staged: type[Rules]
+    batched: Callable[..., Batched]
+    shifted: Callable[..., Rules] = Shifted
+    chosen: Callable[..., Rules] | None = None
+    with_failure: Callable[..., Rules] | None = None
+    with_contents: str      # a class of `contents.py`, which is loaded where there are references
     body = "call_olympuspr"
     programs = lowered = (body,)
     partial_eval = None     # see on_tape

@@ -1,8 +1,8 @@
-"""Accelerators to compile for: their names, their peaks by the makers' data sheets, and the
-description of a GPU that its compiler asks for where there is none.
+"""Accelerators to compile for: names, peaks by the makers' data sheets, and the description of a
+GPU that its compiler needs on a machine without one.
 
-A peak is of one chip: operations a second of products of matrices whose operands have a dtype,
-without sparsity, bytes a second of its memory, and bytes a second that it sends to others.
+Peaks are for one chip: operations a second of matrix products, by dtype and without sparsity,
+bytes a second of its memory, and bytes a second that it sends to others.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ _HOPPER = {**_COMMON, "shared_memory_per_core": 233472, "shared_memory_per_block
            "core_count": 132, "fpus_per_core": 128, "l2_cache_size": 52428800,
            "clock_rate_ghz": 1.98, "major": 9, "minor": 0}
 _GPU = "NVIDIA's data sheet of the SXM module, dense; sizes: XLA's target_config/specs"
-# Read in pages of others, which name NVIDIA's data sheets; not beside these.
+# From other sites that cite NVIDIA's data sheets; not compared with the sheets.
 _SECOND_HAND = "others' pages on NVIDIA's data sheet, dense; sizes: "
 _HOPPER_FLOPS = {"bfloat16": 989e12, "float16": 989e12, "float32": 494e12, "float64": 67e12,
                  "int8": 1979e12, "float8_e4m3fn": 1979e12, "float8_e5m2": 1979e12}
@@ -137,7 +137,7 @@ class Target(NamedTuple):
     def topology(self) -> tuple[str, str, Mapping[str, object]]:
         """The plugin, and the name and options by which it knows the topology."""
         if self.chip.platform == "tpu":
-            # A host has 2x2 chips. Slices of one or two chips are of one host with fewer.
+            # A host has 2x2 chips. A slice of one or two chips is one host with fewer chips.
             host = {"chips_per_host_bounds": [*self.sizes, 1][:3]} if prod(self.sizes) < 4 else {}
             return "tpu", str(self), host
         slices, hosts, each = (1, 1, 1, *self.sizes)[-3:]

@@ -267,7 +267,7 @@ def _compare(op: IrOperation) -> Term | None:
     direction = direction_of(op)
     if x.element != "f64":
         x, y = _ordered(bits(x)), _ordered(bits(y))
-    elif direction in ("LT", "GT"):     # NaN is the largest, whatever its bits are
+    elif direction in ("LT", "GT"):     # every NaN is the largest, with a sign bit too
         x, y = (x, y) if direction == "LT" else (y, x)
         return (x < y) | (x.equal(x) & y.differs(y))
     return x.compare(direction, y)

@@ -333,8 +333,8 @@ def _exported(traced: Traced, platforms: tuple[str, ...],
         raise TypeError(
             f"export: {traced.fun_name} takes the reference {recorded.closed.in_avals[i]} as "
             f"{recorded.arg_names[i] or 'a value that it closes over'}; arrays are required, since "
-            "a file has no place that it could write; pass ref[...] and return what is to be "
-            "written, or make the reference inside.")
+            "a file has no place that it could write; pass ref[...] and return the new "
+            "content, or make the reference inside.")
     effects = sorted(traced.olympuspr.effects, key=repr)
     ordered = tuple(e for e in effects if e.ordered)
     lowered = traced.lower(lowering_platforms=platforms, _private_parameters=rules,

@@ -105,7 +105,7 @@ class HostCall(Primitive, abstract=True):
 
         if not effects or manual is None or manual.all_manual:
             return call(*xs)
-        # Of devices that differ only along XLA's axes of the mesh, the first makes the call.
+        # Among devices that differ only along XLA's axes of the mesh, the first makes the call.
         rest = [n for n in manual.mesh.axis_names if n not in manual.names]
         types = [b.type(a) for a in b.avals_out]
         return b.manual_computation(

@@ -54,7 +54,7 @@ with lazy_imports(__name__):       # of checked programs
     from . import index_checks as _index_checks
 
 KINDS = ("user", "nan", "index", "div")
-# The kinds of checks that will be made of the program that is traced now.
+# The kinds of checks that will be added to the program that is traced now.
 looked_for: Any = lib.Config("olympus_checks", frozenset(), include_in_jit_key=True,
                              include_in_trace_context=True)
 INT32, UINT32 = map(dtypes.as_dtype, ("int32", "uint32"))

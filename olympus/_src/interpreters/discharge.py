@@ -20,7 +20,7 @@ from ..core.context import ROOT
 from ..core.effects import input_effects
 from ..core.evaluate import evaluate
 from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, Var, derived
-from ..core.primitive import Primitive
+from ..core.primitive import Higher, Primitive
 from ..core.staging import stage
 from ..core.trace import ThreadState, ctx, typeof
 from ..types.refs import inner
@@ -73,7 +73,7 @@ def handed_on(closed: ClosedOlympuspr) -> tuple[bool, ...]:
     return tuple([v.aval.mutable and v in variables_handed_on for v in closed.olympuspr.invars])
 
 
-def to_hand_on(prim: Primitive, ins: Sequence[Reference], params: Params) -> list[int]:
+def to_hand_on(prim: Higher, ins: Sequence[Reference], params: Params) -> list[int]:
     """The indices of operands whose references a body needs beside the contents, each once."""
     if not any(is_cell(x) and x._stands_for is not None for x in ins):
         return []
@@ -165,7 +165,7 @@ def on_contents(what: str, role: str, closed: ClosedOlympuspr, consts: Sequence[
         if changed:
             raise ValueError(f"{what}: {role} writes the reference {typeof(x)}, which it closes "
                              "over; a function of arrays is required, since derivatives are taken "
-                             "of it;\n  return what is to be written, and write it outside.")
+                             "of it;\n  return the new content, and write it outside.")
     n = len(closed.in_avals) - len(which)
     return discharge(closed, [*which, *[False] * n]), [
         x[...] if w else x for x, w in zip(consts, which, strict=True)]

@@ -104,11 +104,11 @@ class Costs:
 
     def program(self, pr: Olympuspr) -> Lines:
         """The cost of each line of a program and of those inside it."""
-        found = self.programs.get(pr)
-        if found is None:
+        costs = self.programs.get(pr)
+        if costs is None:
             parts = [self._equation(eqn) for eqn in pr.eqns]
-            found = self.programs[pr] = _sum_by_line(parts)
-        return found
+            costs = self.programs[pr] = _sum_by_line(parts)
+        return costs
 
     def total(self, eqn: OlympusprEqn) -> Cost:
         """The cost of an equation with all that is inside it."""
@@ -138,12 +138,12 @@ class Costs:
         # By the types of operands: no estimate depends on a literal's value.
         key = (eqn.primitive, tuple(eqn.params.items()), *[v.aval for v in eqn.invars])
         try:
-            found = self.operations.get(key)
+            cost = self.operations.get(key)
         except TypeError:       # a param without a hash
             return self._asked(eqn)
-        if found is None:
-            found = self.operations[key] = self._asked(eqn)
-        return found
+        if cost is None:
+            cost = self.operations[key] = self._asked(eqn)
+        return cost
 
     def _asked(self, eqn: OlympusprEqn) -> Cost:
         return operation_cost(eqn, self.platform)

@@ -1,4 +1,4 @@
-"""Purity guards: `jit(guards=…)` tells when a value that a traced function read has changed.
+"""Purity guards: `jit(guards=…)` reports that a value read by a traced function has changed.
 
 `core/captures.py` finds the values and compares them.
 """
@@ -14,7 +14,7 @@ from ..base.typing import PyTree
 from ..base.util import Memo
 from ..core.captures import Captures, Change
 
-_SHOWN = 3                  # changes that a message names
+_SHOWN = 3                  # the most changes that a message lists
 
 
 def check_mode(guards: object) -> None:

@@ -399,9 +399,9 @@ class JitFunction:
 
     def program(self, arguments: Arguments) -> Program:
         """The traced program of a call, from the cache or new."""
-        found = self.programs.get(arguments.key)
-        if found is not None:
-            return found
+        program = self.programs.get(arguments.key)
+        if program is not None:
+            return program
         if not all(map(isinstance, arguments.avals, itertools.repeat(AbstractValue))):
             raise self._without_value(arguments)
         if config.no_tracing.value:
@@ -475,11 +475,11 @@ class JitFunction:
         layouts = self._layouts(arguments, leaves)
         if n and (layouts or layouts_of(lead)):
             layouts = (*(layouts_of(lead) or (None,) * n), *(layouts or (None,) * len(leaves)))
-        found = placement_of(where, self.device, lambda i: self._argument(arguments, i - n),
+        placement = placement_of(where, self.device, lambda i: self._argument(arguments, i - n),
                              current_mesh() if self.on_mesh else None)._replace(layouts=layouts)
         if not self.signature.donates and not any(a.mutable for a in arguments.avals) and not n:
-            return found
-        return found._replace(memories=tuple(map(memory_of, (*lead, *leaves))))
+            return placement
+        return placement._replace(memories=tuple(map(memory_of, (*lead, *leaves))))
 
     def _check_memory(self, arguments: Arguments, i: int, wanted: Sharding) -> None:
         """ValueError for an array, committed or not, in another memory than `in_shardings` says."""
@@ -502,11 +502,11 @@ class JitFunction:
 
     def _layouts(self, arguments: Arguments, leaves: Sequence[Any]) -> tuple[str | None, ...]:
         """How a call's arguments lie in memory when its program takes them."""
-        found = layouts_of(leaves)
+        layouts = layouts_of(leaves)
         wanted = self.signature.input_layouts(arguments)
         if not any(wanted):
-            return found
-        taken = list(found or (None,) * len(leaves))
+            return layouts
+        taken = list(layouts or (None,) * len(leaves))
         for i, layout in enumerate(wanted):
             if layout is None:
                 continue

@@ -3,9 +3,8 @@
     call ─► StableKey of the function and of the arguments' types ─► entry ─► executable
                                   └── none ─► trace and compile, watched ─► write the entry
 
-The key is found without running the function. Its coverage is checked where the function runs: all
-code of the user's that is entered must be code that the key was made of, and the key must be the
-same afterwards.
+The key is computed without running the function. When the function does run, it is checked: all
+user's code that is entered must be part of the key, and the key must be the same afterwards.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ class PersistentPrograms:
         self.untried: dict[Program, tuple[Placement, StableKey, disk_cache.Directory, str]] = {}
 
     def program(self, arguments: Arguments, placement: Placement) -> Program:
-        """The program of a call, which has its executable: known, from the disk, or made."""
+        """The program of a call, with its executable: from memory, from the disk, or made."""
         here = arguments.key, placement     # an entry is an executable, for its devices
         found = self.programs.get(here)
         if found is None:
@@ -77,9 +76,9 @@ class PersistentPrograms:
                 self.untried[program] = placement, stable, directory, key
                 return program
         except Exception as error:
-            if isinstance(error, compile.foreign.MissingTarget):    # the entry is as it should be
+            if isinstance(error, compile.foreign.MissingTarget):    # the entry is sound
                 raise
-            if entry is not None:       # an entry that cannot be read now may be whole
+            if entry is not None:       # an entry that cannot be read now may be sound
                 directory.drop(key)
             disk_cache.warn_or_raise(directory, "reading", name, error)
         return self._made(arguments, placement, stable, directory, key)
@@ -129,7 +128,7 @@ class PersistentPrograms:
             raise UnstableError(
                 f"jit persist=True: {self.signature.name} takes the reference "
                 f"{program.closed.in_avals[i]} as {program.arg_names[i] or 'what it closes over'}; "
-                "arrays are required; pass ref[...] and return what is to be written, or make the "
+                "arrays are required; pass ref[...] and return the new content, or make the "
                 "reference inside.")
         return program
 

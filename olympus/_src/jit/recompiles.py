@@ -114,7 +114,7 @@ def differences(signature: Signature, programs: Sequence[ProgramKey], arguments:
         return []
     near = max(programs, key=lambda key: _likeness(key, arguments.key))
     in_tree, avals, arity, static, context = near
-    before = Arguments()    # of the call that was traced, what its leaves are named by
+    before = Arguments()    # the tree and names of the traced call
     before.in_tree, before.arity = in_tree, arity
     before.leaves = list(range(in_tree.num_leaves))
     before.statics = {where: None for where, _ in static if isinstance(where, int)}
@@ -176,7 +176,7 @@ def _around(now: Context, before: Context) -> list[Difference]:
     if now is before:
         return []
     names = config.in_trace_key
-    # Behind the options, a context has entries without names.
+    # A context's entries behind the options have no names.
     pairs = [(names[i] if i < len(names) else "the mesh, scope or metadata around", new, old)
              for i, (new, old) in enumerate(zip(now.options, before.options, strict=True))
              if new != old]

@@ -1,9 +1,9 @@
-"""Keys of functions that hold in other processes: of their code, and of every value it may read.
+"""Keys of functions that hold in other processes: digests of code and of all values it may read.
 
 A function's key is a digest of its code and of all that can be reached from it: functions and
 classes of the user by their own code, values by their content, Olympus, NumPy and pure modules of
-Python by their versions. Line numbers and comments do not count. What has no such digest is refused
-by its name: a guess would run another program than the one that is written.
+Python by their versions. Line numbers and comments do not count. A value without such a digest is
+refused by its name: a guess could run a program that differs from the source.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class StableKey:
 
     Attributes:
       codes: the user's code that was reached on the way.
-      caches: what functions of the user's keep of earlier calls, which may be of other values.
+      caches: the user's functions with a cache, whose entries may depend on earlier values.
     """
 
     def __init__(self) -> None:
@@ -96,7 +96,7 @@ class StableKey:
         return self._hash.hexdigest()
 
     def check(self) -> None:
-        """UnstableError if a module that is a value may be asked for what reads files."""
+        """UnstableError if code may read, of a whole module, an attribute that reads files."""
         for module, where in self._bare:
             for code in self.codes:
                 reads = own_reads(code)
@@ -109,7 +109,7 @@ class StableKey:
 
     def note(self, *parts: object) -> None:
         """Add texts, bytes and numbers."""
-        self._hash.update(repr(parts).encode())     # of a tuple: parts are told apart
+        self._hash.update(repr(parts).encode())     # as a tuple, which separates the parts
 
     def add(self, x: Any, where: str) -> None:
         """Add a value that is read; UnstableError if it has no digest."""
@@ -213,7 +213,7 @@ class StableKey:
 
     def _attribute_of_olympus(self, value: Any, attributes: list[str], where: str) -> None:
         """Digest an attribute of Olympus by the version, unless somebody replaced it."""
-        # Modules that were not imported yet stay so: who finds a function on disk needs none.
+        # Modules that were not imported yet stay so: a program from the disk needs none.
         self._check_pure(value, ".".join([value.__name__, *attributes]), where)
         for attribute in attributes:
             value = vars(value).get(attribute) if isinstance(value, types.ModuleType) else None
@@ -292,8 +292,8 @@ class StableKey:
         cls = type(x)
         if cls in REFERENCES:
             raise UnstableError(f"jit persist=True: {where} is a reference {typeof(x)}; arrays are "
-                                "required; pass ref[...] and return what is to be written, or make "
-                                "the reference inside.")
+                                "required; pass ref[...] and return the new content, or make the "
+                                "reference inside.")
         state, has_state = state_of(x)
         if not has_state:
             self._refuse(x, where)
@@ -437,7 +437,7 @@ _ADDERS: tuple[tuple[Any, Any], ...] = (
     ((staticmethod, classmethod), _of("__func__")),
     (functools.cached_property, _of("func", "attrname")),
     (functools._lru_cache_wrapper, StableKey._cached),
-    # Used as a decorator, such a manager is made anew for each call.
+    # As a decorator, such a context manager is made anew for each call.
     (contextlib._GeneratorContextManager, _of("func", "args", "kwds")),
     (slice, _of("start", "stop", "step")),
     (type(_Pair.x), lambda key, x, where: key.note("field", x.__reduce__()[1])),
@@ -463,7 +463,7 @@ _ADDERS: tuple[tuple[Any, Any], ...] = (
 
 def options_of_now() -> Iterator[object]:
     """The values of all options that may change a trace."""
-    # Options of caches say where programs are kept, and change none.
+    # Options of caches say where programs are stored, and change no program.
     for name in dir(config.config):
         if name.startswith("olympus_") and "cache" not in name:
             yield config.config.read(name)

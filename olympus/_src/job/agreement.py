@@ -78,7 +78,7 @@ def check_same_program(name: str, key: ModuleKey | None, devices: Sequence[Devic
     remedy = ("all processes must run the same programs in the same order; look for what depends "
               "on the process (process_index, files, random numbers, the order of sets)")
     first = processes[0]
-    if current.process_id == first:     # before the barrier, so that the others find it behind it
+    if current.process_id == first:     # before the barrier, so that the others can read it after
         current.client.key_value_set(place, f"{digest} {name}")
     try:
         ended = _meet(place, timeout, processes)
@@ -168,7 +168,7 @@ def _why(error: str) -> str:
     """Which process made a collective fail.
 
     Each process leaves a sign when one failed there: the seconds that it waited, then its finding.
-    Who ended without a sign was first; who lives and leaves none takes no part.
+    A process that ended without a sign failed first; one that lives without a sign takes no part.
     """
     # By the number of failures before, so that signs of an earlier one are not read again.
     client, place = current.client, f"olympus/failed/{len(current.failures)}"
@@ -204,7 +204,7 @@ def _why(error: str) -> str:
 
 def _took_no_part(silent: Sequence[rollcall.Member], unanswered: Sequence[rollcall.Member],
                   seconds: int) -> str:
-    """In words: processes that did not come to a program; which of several did, nobody knows."""
+    """The text of the error: one or more of these processes did not come to a program."""
     names = ", ".join(f"{m}{' (whose host does not answer)' * (m in unanswered)}" for m in silent)
     who = f"{names} has" if len(silent) == 1 else f"of {names} one or more have"
     return (f"{who} not ended, but not come to it within {seconds} seconds; all processes are "

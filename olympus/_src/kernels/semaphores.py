@@ -54,7 +54,7 @@ def content_aval(x: PyTree) -> ShapedArray:
 
 
 def is_semaphore(x: PyTree) -> bool:
-    """Whether a type of scratch is that of semaphores."""
+    """Whether a type of scratch is a semaphore's."""
     return isinstance(x, (SemaphoreRef, SemaphoreType))
 
 

@@ -79,7 +79,7 @@ class Atomic(Protocol):
 
 
 def _atomic(name: str, op: Callable[[Array, Array], Array], what: str, shown: str) -> Atomic:
-    """The function `atomic_…`, which writes `op(part, value)`; `shown`: what its example prints."""
+    """The function `atomic_…`, which writes `op(part, value)`; `shown`: the example's content."""
     def atomic(x_ref_or_view: Reference, idx: object, val: ArrayLike, *,
                mask: ArrayLike | None = None) -> Array:
         part = masked.part_of(name, x_ref_or_view, idx)

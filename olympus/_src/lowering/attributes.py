@@ -111,22 +111,22 @@ _ELEMENTS = {
 
 def element_type(dtype: DType) -> IrType:
     """The MLIR element type of a dtype."""
-    found = _types.get(dtype)
-    if found is None:
+    ir_type = _types.get(dtype)
+    if ir_type is None:
         name = dtype.name
         if name not in _ELEMENTS:
             raise TypeError(f"lowering: an array of dtype {name} given; XLA has no arrays of it; "
                             "convert to a wider dtype.")
-        found = _types[dtype] = mlir.ir.Type.parse(_ELEMENTS[name], mlir.context())
-    return found
+        ir_type = _types[dtype] = mlir.ir.Type.parse(_ELEMENTS[name], mlir.context())
+    return ir_type
 
 
 def tensor_type(aval: Aval) -> IrType:
     """The MLIR type of an aval; for keys and other extended dtypes, of the physical aval."""
-    found = _types.get(aval)
-    if found is None:
+    ir_type = _types.get(aval)
+    if ir_type is None:
         if isinstance(aval, AbstractToken):
-            found = mlir.ir.Type.parse("!stablehlo.token", mlir.context())
+            ir_type = mlir.ir.Type.parse("!stablehlo.token", mlir.context())
         else:
             physical = physical_aval(aval)
             element = element_type(physical.dtype)
@@ -138,12 +138,12 @@ def tensor_type(aval: Aval) -> IrType:
                                  "bytes are required; compute it in parts.")
             unknown = mlir.ir.ShapedType.get_dynamic_size()
             with mlir.context():
-                found = mlir.ir.RankedTensorType.get(
+                ir_type = mlir.ir.RankedTensorType.get(
                     [unknown if isinstance(n, SymbolicDim) else n for n in physical.shape],
                     element, None, mlir.ir.Location.unknown())
         _grown.bytes += _ITEM
-        _types[aval] = found
-    return found
+        _types[aval] = ir_type
+    return ir_type
 
 
 def quoted_name(name: object) -> str:
@@ -153,27 +153,27 @@ def quoted_name(name: object) -> str:
 
 def attr(text: str) -> IrAttribute:
     """The attribute of MLIR text."""
-    found = _attrs.get(text)
-    if found is None:
+    attribute = _attrs.get(text)
+    if attribute is None:
         _grown.bytes += _ITEM
         try:
-            found = mlir.ir.Attribute.parse(text, mlir.context())
+            attribute = mlir.ir.Attribute.parse(text, mlir.context())
         except mlir.ir.MLIRError:
             raise _too_large(text) from None
-        _attrs[text] = found
-    return found
+        _attrs[text] = attribute
+    return attribute
 
 
 def dot_numbers(numbers: DotNumbers) -> IrAttribute:
     """The attribute of `lax.dot_general`'s dimension numbers."""
-    found = _attrs.get(numbers)
-    if found is None:
+    attribute = _attrs.get(numbers)
+    if attribute is None:
         (lc, rc), (lb, rb) = numbers
-        found = _attrs[numbers] = attr(f"#stablehlo.dot<lhs_batching_dimensions = {list(lb)}, "
-                                       f"rhs_batching_dimensions = {list(rb)}, "
-                                       f"lhs_contracting_dimensions = {list(lc)}, "
-                                       f"rhs_contracting_dimensions = {list(rc)}>")
-    return found
+        attribute = _attrs[numbers] = attr(
+            f"#stablehlo.dot<lhs_batching_dimensions = {list(lb)}, rhs_batching_dimensions = "
+            f"{list(rb)}, lhs_contracting_dimensions = {list(lc)}, rhs_contracting_dimensions = "
+            f"{list(rc)}>")
+    return attribute
 
 
 def i64s(values: Iterable[DimSize]) -> Any:
@@ -182,17 +182,17 @@ def i64s(values: Iterable[DimSize]) -> Any:
     `dimensions.DYNAMIC` has the operations that take such a tuple as an operand.
     """
     key = tuple(values)
-    found = _attrs.get(key)
-    if found is None:
+    attribute = _attrs.get(key)
+    if attribute is None:
         if any(isinstance(v, SymbolicDim) for v in key):
             return key
         _grown.bytes += _ITEM
         try:
-            found = mlir.ir.DenseI64ArrayAttr.get(list(key), mlir.context())
+            attribute = mlir.ir.DenseI64ArrayAttr.get(list(key), mlir.context())
         except TypeError:
             raise _too_large(str(key)) from None
-        _attrs[key] = found
-    return found
+        _attrs[key] = attribute
+    return attribute
 
 
 def pairs(values: Sequence[Sequence[DimSize]]) -> Any:
@@ -255,11 +255,11 @@ def value_attr(value: object) -> IrAttribute:
 
 def keyed_attr(key: Hashable, value: object) -> IrAttribute:
     """`value_attr`, kept under a hashable key."""
-    found = _attrs.get(key)
-    if found is None:
+    attribute = _attrs.get(key)
+    if attribute is None:
         _grown.bytes += _ITEM
-        found = _attrs[key] = value_attr(value)
-    return found
+        attribute = _attrs[key] = value_attr(value)
+    return attribute
 
 
 def constant_attr(array: Any) -> IrAttribute:
@@ -292,14 +292,14 @@ def number_attr(key: tuple[type, object, DType], value: StaticScalar) -> IrAttri
     # Keys of different numbers differ, except for Python's NaNs; NumPy's have their bits.
     exact = isinstance(value, np.generic) or (
         key[0] in (bool, int, float, complex) and value == value)
-    found = _attrs.get(key) if exact else None
-    if found is None:
+    attribute = _attrs.get(key) if exact else None
+    if attribute is None:
         dtype = np.dtype(np.bool_) if dtypes.is_float0(key[2]) else key[2]
-        found = constant_attr(np.asarray(value, dtype))
+        attribute = constant_attr(np.asarray(value, dtype))
         if exact:
             _grown.bytes += _ITEM
-            _attrs[key] = found
-    return found
+            _attrs[key] = attribute
+    return attribute
 
 
 def location(name: str, line: source.Source | None) -> mlir.ir.Location:
@@ -307,8 +307,8 @@ def location(name: str, line: source.Source | None) -> mlir.ir.Location:
     # The code's id is the key, because hashing a code object hashes its constants; the entry keeps
     # the code alive.
     key = (name, None) if line is None else (name, id(line[0]), line[1])
-    found = _locations.get(key)
-    if found is None:
+    located = _locations.get(key)
+    if located is None:
         ir = mlir.ir
         with mlir.context():
             child = ir.Location.unknown()
@@ -316,7 +316,7 @@ def location(name: str, line: source.Source | None) -> mlir.ir.Location:
                 at = source.location(line)
                 child = ir.Location.name(
                     at.function, childLoc=ir.Location.file(at.file, at.line, at.column))
-            found = ir.Location.name(name, childLoc=child) if name else child
+            located = ir.Location.name(name, childLoc=child) if name else child
         _grown.bytes += _ITEM
-        found = _locations[key] = found, line
-    return found[0]
+        located = _locations[key] = located, line
+    return located[0]

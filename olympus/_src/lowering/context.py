@@ -465,15 +465,15 @@ class ModuleContext:
 
     def identity(self, kinds: tuple[IrType, ...]) -> str:
         """The symbol of a function that returns its arguments, of these MLIR types."""
-        found = self.holds.identities.get(kinds)
-        if found is None:
+        symbol = self.holds.identities.get(kinds)
+        if symbol is None:
             ir, loc = mlir.ir, location("", None)
-            found = self.holds.identities[kinds] = self.symbols.new("held")
-            _, block = emit_header(found, "private", kinds, kinds, [loc] * len(kinds), loc,
+            symbol = self.holds.identities[kinds] = self.symbols.new("held")
+            _, block = emit_header(symbol, "private", kinds, kinds, [loc] * len(kinds), loc,
                                    ir.InsertionPoint(self.module.body))
             ir.Operation.create("func.return", [], list(block.arguments), None, None, 0, loc,
                                 ir.InsertionPoint(block))
-        return found
+        return symbol
 
     def combiner(self, combine: Callable[[Array, Array], Array], aval: ShapedArray
                  ) -> ClosedOlympuspr:

@@ -183,18 +183,18 @@ def cut_sizes(closed: ClosedOlympuspr, given: Iterable[tuple[NamedSharding | Non
     """The sizes of sharded axes: of arguments and results, given as (sharding or None, aval), and
     in types and constraints of the program.
     """
-    found = {n for s, aval in given if s is not None for n in _sharded_sizes(s.mesh, s.spec, aval)}
+    sizes = {n for s, aval in given if s is not None for n in _sharded_sizes(s.mesh, s.spec, aval)}
     for eqn, x in naming_devices(closed):
         if type(x) is NamedSharding:
-            found.update(_sharded_sizes(x.mesh, x.spec, eqn.outvars[0].aval))
+            sizes.update(_sharded_sizes(x.mesh, x.spec, eqn.outvars[0].aval))
     avals = [*closed.in_avals]
     for pr in programs_within(closed.olympuspr):
         avals += {v.aval for eqn in pr.eqns for v in eqn.outvars}
         if any(prim.per_device for prim in pr.primitives):
             for eqn in pr.eqns:
                 if eqn.primitive.per_device:
-                    found.update(_cut_by_parts(eqn))
-    return frozenset(found.union(*[
+                    sizes.update(_cut_by_parts(eqn))
+    return frozenset(sizes.union(*[
         _sharded_sizes(a.sharding.mesh, a.sharding.spec, a) for a in avals if a.tagged]))
 
 
@@ -258,8 +258,8 @@ class _Long(dict[tuple[ShapedArray, Sequence[int]], bool]):
 
     def __missing__(self, key: tuple[ShapedArray, Sequence[int]]) -> bool:
         shape, axes = _shape(key[0]), key[1]
-        found = self[key] = True in [less(_WINDOW, shape[axis]) for axis in axes]
-        return found
+        longer = self[key] = True in [less(_WINDOW, shape[axis]) for axis in axes]
+        return longer
 
 
 class _Sizes(dict[Any, tuple[int, Any]]):
@@ -267,8 +267,8 @@ class _Sizes(dict[Any, tuple[int, Any]]):
 
     def __missing__(self, aval: ShapedArray) -> tuple[int, int]:
         shape = _shape(aval)
-        found = self[aval] = len(shape) - shape.count(1), prod(shape)
-        return found
+        sizes = self[aval] = len(shape) - shape.count(1), prod(shape)
+        return sizes
 
 
 class _Worth(dict[Any, int]):
@@ -276,8 +276,8 @@ class _Worth(dict[Any, int]):
 
     def __missing__(self, aval: ShapedArray) -> int:
         small = LEAST_PLACES if less(prod(_shape(aval)), _SMALL) else LEAST_PLACES // 2
-        found = self[aval] = small if _can_be_held(aval) else 0
-        return found
+        least = self[aval] = small if _can_be_held(aval) else 0
+        return least
 
 
 class _Fusion:
@@ -319,14 +319,14 @@ class _Fusion:
         """The values to hold -> the number of operations saved."""
         if _SHARED not in self.states.values():
             return {}
-        found = self._candidates()
-        if found:
-            near = self._near(found)
+        to_hold = self._candidates()
+        if to_hold:
+            near = self._near(to_hold)
             roots = [n for n in near if n in self.trees]
-            found = self._worthwhile(roots, self._kernels(near))
-            if found:   # again: held values end paths, so fewer holds may be enough
-                found = self._worthwhile(roots, self._kernels(near))
-        return found
+            to_hold = self._worthwhile(roots, self._kernels(near))
+            if to_hold:   # again: held values end paths, so fewer holds may be enough
+                to_hold = self._worthwhile(roots, self._kernels(near))
+        return to_hold
 
     def as_called(self) -> _Called:
         """The summary of the program for its callers."""
@@ -417,8 +417,8 @@ class _Fusion:
 
     def _readers(self, v: Var) -> Sequence[int]:
         """The indices of the equations that read a value, the last one first."""
-        found = self.readers.get(v, ())
-        return (found,) if type(found) is int else found
+        readers = self.readers.get(v, ())
+        return (readers,) if type(readers) is int else readers
 
     def _settle(self, n: int, eqn: OlympusprEqn, nearest: int) -> int:
         """`_look` for a reduction, a call or several results; returns the new `nearest`."""
@@ -492,24 +492,24 @@ class _Fusion:
 
     def _candidates(self) -> dict[Var, int]:
         """The values with enough operations for a hold."""
-        states, worth, fewest, found = self.states, self.worth, _fewest(), dict[Var, int]()
+        states, worth, fewest, candidates = self.states, self.worth, _fewest(), dict[Var, int]()
 
         def decide(n: int, v: Var, made: int) -> int:
             if states[v] == _KEPT:
                 return 0
             if made.bit_count() >= fewest and worth[v.aval]:
-                states[v], self.makers[v], found[v] = _CANDIDATE, n, 0
+                states[v], self.makers[v], candidates[v] = _CANDIDATE, n, 0
             return made
 
         self._operations([*reversed(self.trees)], decide)
-        return found
+        return candidates
 
     def _worthwhile(self, roots: Sequence[int], kernels: Mapping[Var, int]) -> dict[Var, int]:
         """The candidates and held values to hold now -> the number of operations saved.
 
         A held value is in memory: its operations do not count for its readers.
         """
-        states, found = self.states, dict[Var, int]()
+        states, to_hold = self.states, dict[Var, int]()
 
         def decide(n: int, v: Var, made: int) -> int:
             state = states[v]
@@ -517,11 +517,11 @@ class _Fusion:
                 saves = _saved(kernels[v], made, self.worth[v.aval])
                 states[v] = state = _HELD if saves else _SHARED
                 if saves:
-                    found[v] = saves
+                    to_hold[v] = saves
             return 0 if state >= _KEPT else made
 
         self._operations(roots, decide)
-        return found
+        return to_hold
 
     def _operations(self, roots: Sequence[int], decide: Callable[[int, Var, int], int]) -> None:
         """Find the operations that make values; `decide` is called for those with several readers.
@@ -574,7 +574,7 @@ class _Fusion:
         """The set of kernels, results and indices at which each input, and each value with several
         readers, is computed, for values that only equations at these positions read."""
         kinds, eqns, get = self.kinds, self.pr.eqns, self.readers.get
-        found: dict[Var, int] = {}
+        kernels: dict[Var, int] = {}
         # Per equation, the kernels that compute its operands, or a dict of these by operand. Other
         # equations have their operands in memory.
         ways: list[Any] = [_STORED] * len(eqns) + [_returned(self.pr.outvars)]
@@ -585,7 +585,7 @@ class _Fusion:
                 continue
             if kind > _SPLITS:
                 ways[n] = _reach_by_call(n, self.called[n], [
-                    self._way(v, bit, ways, found) for v in eqn.outvars], eqn.invars)
+                    self._way(v, bit, ways, kernels) for v in eqn.outvars], eqn.invars)
                 continue
             of = 0
             for v in eqn.outvars:
@@ -594,7 +594,7 @@ class _Fusion:
                     way = ways[m]
                     of |= way[v] if type(way) is dict else way
                 else:
-                    of |= self._way(v, bit, ways, found)
+                    of |= self._way(v, bit, ways, kernels)
             if of & _STORED:
                 of = of ^ _STORED | bit
             # More than `_TIMES` indices count as so many, except in the facts for a caller.
@@ -602,27 +602,27 @@ class _Fusion:
                 of = _kernels_of_move(n, of, eqn.invars)
             ways[n] = of
         for v in inputs:
-            self._way(v, 0, ways, found)
-        return found
+            self._way(v, 0, ways, kernels)
+        return kernels
 
-    def _way(self, v: Var, bit: int, ways: Sequence[Any], found: dict[Var, int]) -> int:
+    def _way(self, v: Var, bit: int, ways: Sequence[Any], kernels: dict[Var, int]) -> int:
         """The kernels in which all readers compute a value, which are noted; for its own equation
         `bit` alone, if the value is in memory."""
         of, readers = 0, self.readers.get(v, ())
         for n in (readers,) if type(readers) is int else readers:
             way = ways[n]
             of |= way[v] if type(way) is dict else way
-        found[v] = of
+        kernels[v] = of
         return of if self.states.get(v, 0) < _KEPT else bit
 
 
 def _returned(outvars: Sequence[Var]) -> dict[Var, int]:
     """Value -> the bits of its indices among the results."""
-    found: dict[Var, int] = {}
+    bits: dict[Var, int] = {}
     for i, v in enumerate(outvars):
         if type(v) is Var:
-            found[v] = found.get(v, 0) | (1 << _SIZE + i if i < _SIZE else _STORED)
-    return found
+            bits[v] = bits.get(v, 0) | (1 << _SIZE + i if i < _SIZE else _STORED)
+    return bits
 
 
 def _kernels_of_move(n: int, ways: int, operands: Sequence[Array | Var]) -> int | dict[Var, int]:
@@ -636,36 +636,36 @@ def _kernels_of_move(n: int, ways: int, operands: Sequence[Array | Var]) -> int 
     twice |= twice << _SIZE
     if len(operands) == 1:
         return once | twice << _SIZE + (31 * n + 1) % _SIZE & _PLACES
-    found: dict[Var, int] = {}
+    kernels: dict[Var, int] = {}
     for k, v in enumerate(operands):
         if type(v) is Var:
             turned = twice << _SIZE + (31 * n + 7 * k + 1) % _SIZE & _PLACES
-            found[v] = found.get(v, once) | turned
-    return found
+            kernels[v] = kernels.get(v, once) | turned
+    return kernels
 
 
 def _made_by_call(n: int, called: _Called, made: Sequence[int]) -> list[int]:
     """The operations that compute the results of call `n`, from its operands' operations."""
-    found = []
+    results = []
     for k, (count, through, _) in enumerate(called.results):
         of = _several(count, n + 17 * k)
         for i in through:
             of |= made[i]
-        found.append(of)
-    return found
+        results.append(of)
+    return results
 
 
 def _reach_by_call(n: int, called: _Called, ways: Sequence[int], operands: Sequence[Var | Literal]
                    ) -> dict[Var, int]:
     """The kernels that compute operands of call `n`, from its results' kernels."""
-    found: dict[Var, int] = {}
+    kernels: dict[Var, int] = {}
     for k, (v, (count, through, places)) in enumerate(zip(operands, called.inputs, strict=True)):
         if type(v) is Var:
             of = _several(count, n + 17 * k) | _several(places, n + 17 * k) << 2 * _SIZE
             for j in through:
                 of |= ways[j]
-            found[v] = found.get(v, 0) | of
-    return found
+            kernels[v] = kernels.get(v, 0) | of
+    return kernels
 
 
 def _saved(kernels: int, made: int, least_places: int) -> int:
@@ -683,17 +683,17 @@ def _fewest() -> int:
     return -(-min(LEAST, LEAST_PLACES // 2) // (_TIMES - 1))
 
 
-def _counted(found: int) -> tuple[int, Sequence[int], int]:
+def _counted(bits: int) -> tuple[int, Sequence[int], int]:
     """How many kernels or operations are in a set, which results or inputs, and how many places."""
-    outer = found >> _SIZE & _INNER
+    outer = bits >> _SIZE & _INNER
     through = [i for i in range(outer.bit_length()) if outer >> i & 1] if outer else ()
-    return (found & _INNER).bit_count(), through, (found >> 2 * _SIZE).bit_count()
+    return (bits & _INNER).bit_count(), through, (bits >> 2 * _SIZE).bit_count()
 
 
-def _turned(found: int, by: int) -> int:
-    """The bits of `found`, rotated by a number of places within `_SIZE`."""
+def _turned(bits: int, by: int) -> int:
+    """The bits of `bits`, rotated by a number of places within `_SIZE`."""
     by %= _SIZE
-    return (found << by | found >> (_SIZE - by)) & _INNER
+    return (bits << by | bits >> (_SIZE - by)) & _INNER
 
 
 def _several(count: int, n: int) -> int:

@@ -49,14 +49,14 @@ class Order(NamedTuple):
         """The fences of the program, with the operands that wait."""
         if not self.late:
             return fences
-        given, found = {id(step.eqn): step for step in fences}, []
+        given, steps = {id(step.eqn): step for step in fences}, []
         for n, eqn in enumerate(self.eqns):
             step = given.get(id(eqn))
             if n in self.late:
                 step = (step or Fences(eqn, [], [], eqn))._replace(late=self.late[n])
             if step is not None:
-                found.append(step)
-        return found
+                steps.append(step)
+        return steps
 
 
 @derived
@@ -100,7 +100,7 @@ def order_of(closed: ClosedOlympuspr, fenced: frozenset[int]) -> Order | None:
     eqns = _writes_last(pr, writes, reads, fenced)
     if eqns is not pr.eqns:
         writes, reads = _touched(pr, eqns)
-    return _Order(pr, eqns, writes, reads).found()
+    return _Order(pr, eqns, writes, reads).order()
 
 
 def _touched(pr: Olympuspr, eqns: Sequence[OlympusprEqn]
@@ -157,7 +157,7 @@ class _Order:
         self.of_writes = {*writes.values()}
         self.ends, self.alone = self._ends(pr.outvars)
 
-    def found(self) -> Order | None:
+    def order(self) -> Order | None:
         """The order, if there is anything to do."""
         held, late = set[Var](), dict[int, Sequence[Var]]()
         wanted = {v: these for v in self.reads if (these := self._read_of(v))}
@@ -179,7 +179,7 @@ class _Order:
 
     def _read_of(self, v: Var) -> dict[Var, bool]:
         """Results of equations that read an array before its write -> whether XLA stores them."""
-        n, most, found = self.writes[v], _bytes(v.aval) // RATIO, dict[Var, bool]()
+        n, most, elementwise = self.writes[v], _bytes(v.aval) // RATIO, dict[Var, bool]()
         for m in self.reads[v]:
             eqn = self.eqns[m]
             results = [x for x in eqn.outvars if x in self.ends]
@@ -187,8 +187,8 @@ class _Order:
                     not x.aval.is_array or x.aval.tagged for x in results) or (
                     sum(map(_bytes, [x.aval for x in results])) > most):
                 return {}
-            found.update(dict.fromkeys(results, eqn.primitive.fusion == ""))
-        return found
+            elementwise.update(dict.fromkeys(results, eqn.primitive.fusion == ""))
+        return elementwise
 
     def _ends(self, outvars: Sequence[Atom]) -> tuple[dict[Var, int], dict[Var, bool]]:
         """Value -> the only write that needs it, or -1; value -> whether only one kernel reads it.

@@ -39,9 +39,9 @@ def with_kernels(prim: Primitive) -> Callable[..., IrValue | Sequence[IrValue]]:
                     taken = b.module.taken
                     taken.append(Taken(kernel, b.eqn, avals, params, b.source))
                     count = len(taken)
-                    found = kernel.emit(b, *xs, **params)
+                    result = kernel.emit(b, *xs, **params)
                     del taken[count:]       # kernels inside of the formula are not reported
-                    return found
+                    return result
         return plain(b, *xs, **params)
 
     return lower
@@ -51,11 +51,11 @@ def _applying_to(prim: Primitive, b: Builder, xs: Sequence[IrValue], params: Par
                  ) -> list[Kernel]:
     """The kernels whose conditions on types and params hold."""
     key = (prim, *b.avals_in, *b.avals_out, *params, *params.values())
-    found = _applying.get(key)
-    if found is None:
-        found = _applying[key] = [
+    applying = _applying.get(key)
+    if applying is None:
+        applying = _applying[key] = [
             k for k in prim.kernels.KERNELS[prim] if k.applies(b, *xs, **params)]
-    return found
+    return applying
 
 
 # On the parts of explicit types
@@ -69,12 +69,12 @@ def with_kernels_on_parts(prim: Primitive) -> Callable[..., IrValue | Sequence[I
     def lower(b: Builder, *xs: IrValue, **params: Hashable) -> IrValue | Sequence[IrValue]:
         atoms, wholes, outs = b.eqn.invars, b.avals_in, b.avals_out
         cut = [i for i, atom in enumerate(atoms) if type(atom) is not Literal]
-        found = None
+        sharding = None
         if b.block.sizes is None and max(wholes[0].size, wholes[-1].size) >= least:
-            found = _cut_by_types([wholes[i] for i in cut], outs, params)
-        if found is None:
+            sharding = _cut_by_types([wholes[i] for i in cut], outs, params)
+        if sharding is None:
             return plain(b, *xs, **params)
-        mesh, spec = found
+        mesh, spec = sharding
         manual = mesh.update_axis_types(dict.fromkeys(mesh.axis_names, AxisType.Manual))
         parts = [_part(a, mesh, spec) if i in cut else a for i, a in enumerate(wholes)]
 

@@ -272,7 +272,7 @@ def _sizes_error(avals: Sequence[Any], dims: Sequence[int | None], asked: int | 
         if d is not None and aval.has_axes:
             by_size.setdefault(aval.shape[d], []).append(
                 f"axis {d} of {names.where(i)} of type {aval}")
-    # The most frequent size is most likely the one that was meant: it comes first.
+    # The most frequent size is most likely right: it comes first.
     ranked = sorted(by_size.items(), key=lambda item: -len(item[1]))
     lines = [] if asked is None else [f"  * the `axis_size` argument was {asked}"]
     for k, (size, axes) in enumerate(ranked[:8]):

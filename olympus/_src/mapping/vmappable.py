@@ -1,4 +1,4 @@
-"""Classes that vmap maps by functions of theirs: `batching.register_vmappable`."""
+"""Classes with vmap rules of their own: `batching.register_vmappable`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class OnArrays:
     `fun` takes `args` and `kwargs`, mapped by `in_axes`. Its results are a list, mapped by
     `out_axes`, a list that is filled as the function runs; `results` puts them together.
 
-    `to_elt` runs twice: first what it asks for is noted, then it is given an element of each.
+    `to_elt` runs twice: first to record the arrays that it maps, then to get an element of each.
     `from_elt` likewise.
     """
 
@@ -107,7 +107,7 @@ class OnArrays:
         self.fun = function
 
     def results(self, arrays: list[Array], size: int | None) -> PyTree:
-        """The function's results, of its mapped results."""
+        """The function's results, made of the mapped arrays."""
         mapped: Iterator[Array] = iter(arrays)
         return self.out_tree.unflatten([_value(lambda *_: next(mapped), size, x, spec)
                                         for x, spec in self.outs])

@@ -352,10 +352,10 @@ class _Reader:
     # Memory
 
     def profile(self, name: str) -> _Profile:
-        found = self.profiles.get(name)
-        if found is None:
-            found = self.profiles[name] = self.made_profile(name)
-        return found
+        profile = self.profiles.get(name)
+        if profile is None:
+            profile = self.profiles[name] = self.made_profile(name)
+        return profile
 
     def made_profile(self, name: str) -> _Profile:
         instructions = self.program.computations[name]
@@ -491,10 +491,10 @@ class _Reader:
     # Work
 
     def work(self, name: str, fused: bool = False) -> _Work:
-        found = self.works.get((name, fused))
-        if found is None:
-            found = self.works[name, fused] = self.made_work(name, fused)
-        return found
+        work = self.works.get((name, fused))
+        if work is None:
+            work = self.works[name, fused] = self.made_work(name, fused)
+        return work
 
     def made_work(self, name: str, fused: bool) -> _Work:
         instructions = self.program.computations.get(name, ())

@@ -154,8 +154,8 @@ class Executables:
         held = ref(loaded)      # else the constants would keep it alive
 
         def gone(_: object) -> None:
-            if (found := held()) is not None:
-                self.release(found)
+            if (alive := held()) is not None:
+                self.release(alive)
 
         for x in constants:
             if getattr(x, "nbytes", 0) > self.LARGE and id(x) not in loaded.sources:
@@ -540,10 +540,10 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
     settings = _settings(options, **{"elemental": True} if elemental else {})
     if digest and not hosts:
         key = (digest, devices, settings, chosen)
-        found = _executables.by_digest.get(key)
-        if found is not None:
-            _executables.use(found)
-            return found
+        loaded = _executables.by_digest.get(key)
+        if loaded is not None:
+            _executables.use(loaded)
+            return loaded
     is_brief = not hosts and context.alone is not None and brief.is_brief(context.alone)
     if is_brief:
         hosts = lib.IN_THIS_THREAD
@@ -719,9 +719,9 @@ def load_program(program: Lowering, placement: Placement,
     """
     check_process(program.name)
     key = _program_key(program, placement, options)
-    found = _executables.find(key)
-    if found is not None:
-        return found
+    known = _executables.find(key)
+    if known is not None:
+        return known
     with timed(program.name, log="lowering", event="olympuspr_to_mlir_module"):
         module, context = lower_program(program)
     return _compiled(key, module, context, placement, options)

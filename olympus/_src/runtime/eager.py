@@ -233,9 +233,10 @@ def operation_call(prim: Primitive, params: Params) -> PjitFunction:
             eqn.source = source.CALLERS
         return closed
 
+    by_groups = prim.by_groups
     return _compiled_call(prim.name, staged, several, prim.programs != (),
-                          None if prim.by_groups is None else
-                          lambda args: prim.by_groups(in_groups(args), **params),
+                          None if by_groups is None else
+                          lambda args: by_groups(in_groups(args), **params),
                           prim.specs_out(params) if isinstance(prim, Higher) else ())
 
 

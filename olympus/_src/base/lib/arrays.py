@@ -437,7 +437,7 @@ def block_until_ready(arrays: Sequence[Array]) -> None:
 
 
 def unready(arrays: Iterable[object]) -> list[Array]:
-    """Return those of some objects that are arrays whose elements are not computed yet."""
+    """Return the arrays among some objects whose elements are not computed yet."""
     return [x for x in arrays if type(x) is ArrayImpl and not x.is_deleted() and not _is_ready(x)]
 
 

@@ -73,10 +73,10 @@ def _held_padded(b: Builder, lhs: IrValue, spec: ConvDimensionNumbers, padding: 
         return lhs, aval
     for axis, pads, spread in zip(axes, padding, lhs_dilation, strict=True):
         shape[axis] = dilated(shape[axis], spread) + sum(pads)
-    found = aval.update(shape=tuple(shape), dtype=wide)
+    image = aval.update(shape=tuple(shape), dtype=wide)
     fun = functools.partial(_padded, axes=axes, padding=padding, lhs_dilation=lhs_dilation,
                             dtype=wide)
-    return b.hold(b.by_rule(fun, [lhs], [aval])[0], found), found
+    return b.hold(b.by_rule(fun, [lhs], [aval])[0], image), image
 
 
 def _sizes(spec: Sequence[int], aval: ShapedArray) -> list[int]:
@@ -178,12 +178,12 @@ def _depthwise_kernel(b: Builder, lhs: IrValue, rhs: IrValue, *, padding: Pairs,
     """For each place of the result, the sum of the image, shifted, times the other operand."""
     spec, out = dimension_numbers, b.avals_out[0]
     x, aval = _held_padded(b, lhs, spec, padding, lhs_dilation)
-    given = b.avals_in[1]
-    size = [0] * given.ndim
+    kernel = b.avals_in[1]
+    size = [0] * kernel.ndim
     for its, ours in zip(spec.rhs_spec, spec.lhs_spec, strict=True):
-        size[ours] = given.shape[its]
-    ct = given.update(shape=tuple(size), dtype=aval.dtype)
-    y = b.by_rule(functools.partial(_as_image, spec=spec, dtype=aval.dtype), [rhs], [given])[0]
+        size[ours] = kernel.shape[its]
+    ct = kernel.update(shape=tuple(size), dtype=aval.dtype)
+    y = b.by_rule(functools.partial(_as_image, spec=spec, dtype=aval.dtype), [rhs], [kernel])[0]
     y = b.hold(y, ct)       # for a place, XLA would transpose it anew
     group, terms = spec.lhs_spec[0], list[IrValue]()
     # The first axis that is summed and long, in pieces, which XLA vectorises.
@@ -228,11 +228,11 @@ def _sums(*terms: Array, spec: ConvDimensionNumbers, out: ShapedArray) -> Array:
     features = typeof(terms[0]).shape[group]
     sums = [reshape(reduce_sum(term, axes), (1, features)) for term in terms]
     shape = _sizes(spec.out_spec[2:], out)
-    found = reshape(concatenate(sums, 0), (*shape, features, 1))
+    products = reshape(concatenate(sums, 0), (*shape, features, 1))
     order = [0] * count
     for i, axis in enumerate((*spec.out_spec[2:], spec.out_spec[1], spec.out_spec[0])):
         order[axis] = i
-    return convert_element_type(transpose(found, order), out.dtype)
+    return convert_element_type(transpose(products, order), out.dtype)
 
 
 # Several features in a group
@@ -301,17 +301,17 @@ def _plane_by_plane(lhs: Array, rhs: Array, *, dimension_numbers: ConvDimensionN
     flat, images = _planes_as_features(x, planes, window_strides[0], rhs_dilation[0])
     last = len(space)
     order = (0, last, *range(1, last))
-    found = conv_general_dilated_p.bind(
+    result = conv_general_dilated_p.bind(
         flat, reshape(kernel, (*window, planes * features, outputs)),
         window_strides=window_strides[1:], padding=padding[1:], lhs_dilation=lhs_dilation[1:],
         rhs_dilation=rhs_dilation[1:], dimension_numbers=ConvDimensionNumbers(
             order, (last, last - 1, *range(last - 1)), order), **params)
-    count, *sizes = typeof(found).shape
-    found = reshape(found, (images, count // images, *sizes))
+    count, *sizes = typeof(result).shape
+    result = reshape(result, (images, count // images, *sizes))
     back = [0] * len(spec.out_spec)
     for ours, its in enumerate((spec.out_spec[0], *spec.out_spec[2:], spec.out_spec[1])):
         back[its] = ours
-    return transpose(found, back)
+    return transpose(result, back)
 
 
 def _planes_as_features(x: Array, planes: int, step: int, spread: int) -> tuple[Array, int]:

@@ -56,17 +56,17 @@ def _is_long(b: Builder, x: IrValue, *, axis: int, reverse: bool) -> bool:
 def _loop(b: Builder, x: IrValue, *, axis: int, reverse: bool) -> IrValue:
     aval, out, sizes = b.avals_in[0], b.avals_out[0], _sizes(b, axis)
     dtype = dtypes.wide_dtype(aval.dtype)
-    given = make_aval(sizes, dtype)
+    blocks = make_aval(sizes, dtype)
     if dtype != aval.dtype:
         x = b.convert(x, aval.update(dtype=dtype))
-    x = b.op("stablehlo.reshape", [x], None, given)
+    x = b.op("stablehlo.reshape", [x], None, blocks)
     one_level = not b.eqn.primitive.rounds or dtype.kind in "iu"
     if sizes[2] > 1:
-        x = _along_columns(b, x, given, reverse, one_level)
+        x = _along_columns(b, x, blocks, reverse, one_level)
     elif one_level and dtype.kind == "f":
-        x = _extrema(b, x, given, reverse)
+        x = _extrema(b, x, blocks, reverse)
     else:
-        x = _along_rows(b, x, given, reverse, one_level)
+        x = _along_rows(b, x, blocks, reverse, one_level)
     x = b.op("stablehlo.reshape", [x], None, out.update(dtype=dtype))
     return b.convert(x, out) if dtype != out.dtype else x
 
@@ -79,10 +79,10 @@ def _resized(b: Builder, x: IrValue, aval: ShapedArray, n: int, reverse: bool
         return x, aval
     none, ends = b.i64s((0, 0, 0)), (b.i64s((0, more, 0)), b.i64s((0, 0, 0)))
     low, high = ends if reverse else ends[::-1]
-    found = aval.update(shape=(aval.shape[0], n, aval.shape[2]))
+    wider = aval.update(shape=(aval.shape[0], n, aval.shape[2]))
     start = b.scalar(b.eqn.primitive.identity(aval.dtype), aval.dtype)
     return b.op("stablehlo.pad", [x, start], {
-        "edge_padding_low": low, "edge_padding_high": high, "interior_padding": none}, found), found
+        "edge_padding_low": low, "edge_padding_high": high, "interior_padding": none}, wider), wider
 
 
 # Along the last axis: one loop over the numbers of all rows
@@ -102,16 +102,16 @@ def _along_rows(b: Builder, x: IrValue, aval: ShapedArray, reverse: bool, one_le
                              one_level)
 
     def body(i: IrValue, values: Sequence[IrValue]) -> list[IrValue]:
-        place, *running, found = values
+        place, *running, results = values
         at = b.reverse_index(i, count) if reverse else i
         place, y, *running = b.traced(step, [place, b.slice_at(x, at), *running], [
             number, make_aval((CHUNK,), dtype), *[carry] * levels])
-        return [place, *running, b.update_at(found, at, y)]
+        return [place, *running, b.update_at(results, at, y)]
 
     first = [b.scalar(0, INT32), *[b.full(carry, start)] * levels, b.full(chunks, 0)]
-    found = b.counted_loop(count, first, body)[-1]
-    found = b.op("stablehlo.reshape", [found], None, wide)
-    return _resized(b, found, wide, size, reverse)[0]
+    results = b.counted_loop(count, first, body)[-1]
+    results = b.op("stablehlo.reshape", [results], None, wide)
+    return _resized(b, results, wide, size, reverse)[0]
 
 
 def _extrema(b: Builder, x: IrValue, aval: ShapedArray, reverse: bool) -> IrValue:
@@ -125,30 +125,30 @@ def _extrema(b: Builder, x: IrValue, aval: ShapedArray, reverse: bool) -> IrValu
         sign = shift_right_arithmetic(bits, limits.bits - 1)
         return bitwise_xor(bits, bitwise_and(sign, limits.max))
 
-    def given(x: Array) -> Array:
+    def ordered(x: Array) -> Array:
         bits = bitcast_convert_type_p.bind(x, new_dtype=integers.dtype)
         return select(ne(x, x), full(aval.shape, nan, integers.dtype), as_integers(bits))
 
-    (x,) = b.traced(given, [x], [aval])
+    (x,) = b.traced(ordered, [x], [aval])
     (x,) = b.traced(as_integers, [_along_rows(b, x, integers, reverse, True)], [integers])
     return b.op("stablehlo.bitcast_convert", [x], None, aval)
 
 
 def _step(combine: Combine, identity: float, rows: int, reverse: bool, one_level: bool,
-          place: Array, x: Array, *given: Array) -> list[Array]:
+          place: Array, x: Array, *operands: Array) -> list[Array]:
     """The place of the next chunk among the `rows` of a row, prefixes, and running values."""
-    aval, running, order = typeof(given[0]), list(given), -1 if reverse else 1
+    aval, running, order = typeof(operands[0]), list(operands), -1 if reverse else 1
     empty = full(aval.shape, identity, aval.dtype)
     numbers = [slice_in_dim(x, k, k + 1) for k in range(CHUNK)][::order]
     if one_level:       # each number waits for the one before, which is short for integers
         prefixes = list(itertools.accumulate([running[0], *numbers], combine))[1:]
-        running, found = prefixes[-1:], concatenate(prefixes[::order], 0)
+        running, chunk = prefixes[-1:], concatenate(prefixes[::order], 0)
     else:               # the prefixes of a chunk do not wait for the chunks before
         prefixes = list(itertools.accumulate(numbers, combine))
-        found = concatenate(prefixes[::order], 0)
+        chunk = concatenate(prefixes[::order], 0)
         # Sums level by level, else some would fall.
         for value in running[::-1] if combine is add else [functools.reduce(combine, running)]:
-            found = combine(broadcast_in_dim(value, (CHUNK,), (0,)), found)
+            chunk = combine(broadcast_in_dim(value, (CHUNK,), (0,)), chunk)
         running[-1] = combine(running[-1], prefixes[-1])
     length = BLOCK // CHUNK
     for level in range(len(running) - 1, 0, -1):        # a full block goes to the level above
@@ -162,7 +162,7 @@ def _step(combine: Combine, identity: float, rows: int, reverse: bool, one_level
         end = eq(place, rows)
         running = [select(end, empty, v) for v in running]
         place = select(end, literal(0, INT32), place)
-    return [place, found, *running]
+    return [place, chunk, *running]
 
 
 # Along another axis: a loop along it, of vectors
@@ -185,33 +185,33 @@ def _along_columns(b: Builder, x: IrValue, aval: ShapedArray, reverse: bool, one
         return b.traced(step, [at, x, *values], [number, cut, carry, cut])
 
     start = b.full(carry, prim.identity(dtype))
-    last, found = b.counted_loop(length, [start, b.full(cut, 0)], body)
+    last, results = b.counted_loop(length, [start, b.full(cut, 0)], body)
     if blocks > 1:
         totals = make_aval((before, blocks, behind), dtype)
         last = b.op("stablehlo.reshape", [last], None, totals)
         last = _along_columns(b, last, totals, reverse, True)
         fun = functools.partial(_after, prim.combine, prim.identity(dtype), reverse)
-        (found,) = b.traced(fun, [last, b.op("stablehlo.reshape", [found], None, make_aval(
+        (results,) = b.traced(fun, [last, b.op("stablehlo.reshape", [results], None, make_aval(
             (before, blocks, length, behind), dtype))], [totals, make_aval(
                 (before, blocks, length, behind), dtype)])
-    found = b.op("stablehlo.reshape", [found], None, wide)
-    return _resized(b, found, wide, size, reverse)[0]
+    results = b.op("stablehlo.reshape", [results], None, wide)
+    return _resized(b, results, wide, size, reverse)[0]
 
 
-def _row_step(combine: Combine, i: Array, x: Array, running: Array, found: Array) -> list[Array]:
+def _row_step(combine: Combine, i: Array, x: Array, running: Array, rows: Array) -> list[Array]:
     running = combine(running, dynamic_index_in_dim(x, i, 1, False))
-    return [running, dynamic_update_index_in_dim(found, running, i, 1)]
+    return [running, dynamic_update_index_in_dim(rows, running, i, 1)]
 
 
-def _after(combine: Combine, identity: float, reverse: bool, totals: Array, found: Array) -> Array:
+def _after(combine: Combine, identity: float, reverse: bool, totals: Array, within: Array) -> Array:
     """The prefixes of blocks after those before them."""
     aval = typeof(totals)
     start = full((aval.shape[0], 1, aval.shape[2]), identity, aval.dtype)
     blocks = aval.shape[1]
     parts = ([slice_in_dim(totals, 1, blocks, 1, 1), start] if reverse else
              [start, slice_in_dim(totals, 0, blocks - 1, 1, 1)])
-    earlier = broadcast_in_dim(concatenate(parts, 1), typeof(found).shape, (0, 1, 3))
-    return combine(earlier, found)
+    earlier = broadcast_in_dim(concatenate(parts, 1), typeof(within).shape, (0, 1, 3))
+    return combine(earlier, within)
 
 
 _KERNEL = Kernel("one loop", "XLA computes windows, a number at a time", _is_long, _loop,

@@ -68,7 +68,7 @@ def _integer(whole: Array, negative: Array, x: Array) -> Array:
 
 
 def _quotient(x: Array, y: Array) -> Array:
-    """Of integers by zero -1: all bits are set."""
+    """The quotient of integers by zero is -1: all bits are set."""
     found = _integer(_whole_quotient(x, y)[2], lt(bitwise_xor(x, y), 0), x)
     return select(eq(y, 0), bitwise_not(zeros_of(typeof(x))), found)
 

@@ -207,13 +207,13 @@ def _is_short(least: Array, most: Array) -> Array:
 
 def _further(x: Array, i: Array, *ends: Array) -> list[Array]:
     """The least and the largest of what was looked at and of block i; the last one overlaps."""
-    block, found = dynamic_slice(x, [mul(i, BLOCK)], (BLOCK,)), list[Array]()
+    block, extrema = dynamic_slice(x, [mul(i, BLOCK)], (BLOCK,)), list[Array]()
     for combine, reduction in ((smallest, reduce_min_p), (largest, reduce_max_p)):
         x = block
         for size in (BLOCK // 8, BLOCK // 64):
             x = pieces(combine, size, 0, x)
-        found.append(reduction.bind(x, axes=(0,)))
-    return [add(i, 1), smallest(ends[0], found[0]), largest(ends[1], found[1])]
+        extrema.append(reduction.bind(x, axes=(0,)))
+    return [add(i, 1), smallest(ends[0], extrema[0]), largest(ends[1], extrema[1])]
 
 
 def _by_values(b: Builder, x: IrValue, word: ShapedArray, least: IrValue) -> list[IrValue]:
@@ -361,15 +361,15 @@ def _starts(b: Builder, counts: IrValue, k: IrValue, size: int, n: int
                         [NUMBER, entry, entry, NUMBER, starts])
 
     zeros = b.constant(np.append(np.zeros(1 << size, np.int32), np.int32(1)), starts)
-    _, several, found = b.counted_loop(1 << size, [
+    _, several, positions = b.counted_loop(1 << size, [
         b.constant(np.zeros(1, np.int32), entry), b.constant(1, NUMBER), zeros], place)
-    return found, several
+    return positions, several
 
 
-def _before(n: int, i: Array, here: Array, before: Array, several: Array, found: Array
+def _before(n: int, i: Array, here: Array, before: Array, several: Array, positions: Array
             ) -> list[Array]:
     several = smallest(several, in_dtype(ne(reshape(here, ()), n), INT32))
-    return [add(before, here), several, dynamic_update_slice(found, before, [i])]
+    return [add(before, here), several, dynamic_update_slice(positions, before, [i])]
 
 
 def _pass(b: Builder, x: IrValue, word: ShapedArray, start: IrValue, shift: IrValue,
@@ -472,12 +472,12 @@ def _by_halves(b: Builder, *xs: IrValue, dimension: int, is_stable: bool, num_ke
 
 def _halves(*xs: Array) -> list[Array]:
     """The keys of arrays as int32 that are in their order, the lowest bits first."""
-    found = list[Array]()
+    words = list[Array]()
     for key, bits in reversed([key for x in xs for key in unsigned_keys(x)]):
         for start in range(0, bits, 32):
             half = in_dtype(shift_right_logical(key, start), UINT32)
-            found.append(bitcast_convert_type_p.bind(bitwise_xor(half, 1 << 31), new_dtype=INT32))
-    return found
+            words.append(bitcast_convert_type_p.bind(bitwise_xor(half, 1 << 31), new_dtype=INT32))
+    return words
 
 
 def _half_in_order(k: Array, table: Array, order: Array) -> Array:

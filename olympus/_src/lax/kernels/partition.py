@@ -34,9 +34,10 @@ from .reductions import BLOCK
 FLOAT32, INT32, UINT32 = map(dtypes.as_dtype, ("float32", "int32", "uint32"))
 # Found with tools/kernel_table.py: each further rank costs some 4 ns an element to count.
 MOST_RANKS = 2
-# Of fewer elements XLA finds the largest as fast.
+# XLA finds the largest of fewer elements as fast.
 LEAST = 1 << 15
-# Of fewer that XLA has a heap for, blocks are as fast for a part, but take 80 ms more to compile.
+# For fewer elements, and keys that XLA has a heap for, blocks are as fast, and take 80 ms more to
+# compile.
 PART, LEAST_CUT, LEAST_HEAPED = 256, 512, 1 << 18
 LEAST_LARGEST, MOST_HEAPS = 64, 32      # XLA has a heap for keys of up to 32 bits
 
@@ -63,8 +64,8 @@ def _by_ranks(b: Builder, *xs: IrValue, ranks: Dims) -> Sequence[IrValue]:
     part = b.hold(part, parts)
     (start,) = [_starts_of_row(b, part, parts, counters)] if alone else b.traced(
         _starts, [x, pivot], [rows, pivots])
-    given = [b.op("stablehlo.reshape", [x], None, a) for x, a in zip(xs, flat, strict=True)]
-    outs = _put_all(b, given, flat, part, start, counters)
+    vectors = [b.op("stablehlo.reshape", [x], None, a) for x, a in zip(xs, flat, strict=True)]
+    outs = _put_all(b, vectors, flat, part, start, counters)
     return [b.op("stablehlo.reshape", [out], None, a)
             for out, a in zip(outs, b.avals_out, strict=True)]
 
@@ -106,14 +107,14 @@ def _pivots(ranks: Dims, x: Array) -> Array:
 
 def _sides(x: Array, pivots: Array) -> list[tuple[Array, Array]]:
     """For each pivot, 1 where elements are less, and where they are greater."""
-    shape, found = typeof(x).shape, list[tuple[Array, Array]]()
+    shape, sides = typeof(x).shape, list[tuple[Array, Array]]()
     for j in range(typeof(pivots).shape[1]):
         pivot = broadcast_in_dim(index_in_dim(pivots, j, 1, False), shape, (0,))
         x_nan, pivot_nan = ne(x, x), ne(pivot, pivot)
         less = bitwise_or(lt(x, pivot), bitwise_and(pivot_nan, bitwise_not(x_nan)))
         above = bitwise_or(gt(x, pivot), bitwise_and(x_nan, bitwise_not(pivot_nan)))
-        found.append((in_dtype(less, INT32), in_dtype(above, INT32)))
-    return found
+        sides.append((in_dtype(less, INT32), in_dtype(above, INT32)))
+    return sides
 
 
 def _parts(alone: bool, x: Array, pivots: Array) -> Array:
@@ -123,13 +124,13 @@ def _parts(alone: bool, x: Array, pivots: Array) -> Array:
     next one, ….
     """
     (rows, n), width = typeof(x).shape, 2 * typeof(pivots).shape[1] + 1
-    found = full((rows, n), 0, INT32)
+    part = full((rows, n), 0, INT32)
     for less, above in _sides(x, pivots):
-        found = add(found, add(above, 1 - less))
+        part = add(part, add(above, 1 - less))
     if not alone:
-        found = add(found, mul(broadcasted_iota(INT32, (rows, n), 0), width))
-    found = reshape(found, (rows * n,))
-    return pad(found, literal(width, INT32), [(0, -n % BLOCK, 0)]) if alone else found
+        part = add(part, mul(broadcasted_iota(INT32, (rows, n), 0), width))
+    part = reshape(part, (rows * n,))
+    return pad(part, literal(width, INT32), [(0, -n % BLOCK, 0)]) if alone else part
 
 
 def _starts(x: Array, pivots: Array) -> Array:
@@ -144,13 +145,13 @@ def _starts(x: Array, pivots: Array) -> Array:
 
 def _starts_of_row(b: Builder, part: IrValue, parts: ShapedArray, counters: ShapedArray) -> IrValue:
     """`_starts` of one row, by its parts: how many elements are in parts before each."""
-    found, number = make_aval((BLOCK,), INT32), make_aval((), INT32)
+    block, number = make_aval((BLOCK,), INT32), make_aval((), INT32)
 
     def count(k: IrValue, values: Sequence[IrValue]) -> list[IrValue]:
-        first = b.constant(np.eye(1, BLOCK)[0], found)
-        x = by_blocks(b, counted_below, first, found, [part], parts, [k], [number])
+        first = b.constant(np.eye(1, BLOCK)[0], block)
+        x = by_blocks(b, counted_below, first, block, [part], parts, [k], [number])
         return b.traced(lambda k, x, start: dynamic_update_slice(start, counted(x), [k]),
-                        [k, x, *values], [number, found, counters])
+                        [k, x, *values], [number, block, counters])
 
     return b.counted_loop(counters.size, [b.full(counters, 0)], count)[0]
 

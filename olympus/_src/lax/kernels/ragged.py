@@ -80,24 +80,24 @@ def _by_blocks(b: Builder, lhs: IrValue, rhs: IrValue, sizes: IrValue, *,
         avals = [x.update(shape=(rows, *[x.shape[i] for i in roles.contracting[0]])),
                  y.update(shape=(y.size // prod(each), *each))]
         out = make_aval((rows, *in_product), dtype)
-    given = b.traced(functools.partial(flat, roles, rows), [lhs, rhs], [x, y])
+    flattened = b.traced(functools.partial(flat, roles, rows), [lhs, rhs], [x, y])
     step = functools.partial(step, roles, (prod([x.shape[i] for i in roles.before]), groups), {
         "precision": precision, "preferred_element_type": dtype})
-    consts, const_avals = [*given, *work, total], [*avals, *[lists] * 3, number]
+    consts, const_avals = [*flattened, *work, total], [*avals, *[lists] * 3, number]
 
-    def body(t: IrValue, found: IrValue, *consts: IrValue) -> list[IrValue]:
-        return b.traced(step, [t, found, *consts[:-1]], [number, out, *const_avals[:-1]])
+    def body(t: IrValue, result: IrValue, *consts: IrValue) -> list[IrValue]:
+        return b.traced(step, [t, result, *consts[:-1]], [number, out, *const_avals[:-1]])
 
-    def more(t: IrValue, found: IrValue, *consts: IrValue) -> IrValue:
+    def more(t: IrValue, result: IrValue, *consts: IrValue) -> IrValue:
         return b.traced(lambda t, total: [lt(t, total)], [t, consts[-1]], [number] * 2)[0]
 
-    found = b.while_loop([b.full(number, 0), b.full(out, 0)], more, body, consts, const_avals)[1]
+    result = b.while_loop([b.full(number, 0), b.full(out, 0)], more, body, consts, const_avals)[1]
     if roles.group is None:
         split = out.update(shape=(lists.size // groups, groups, *out.shape[1:]))
-        found = b.op("stablehlo.reshape", [found], None, split)
-        (found,) = b.traced(lambda v: [move_axis(v, 1, 0)], [found], [split])
-    found = b.op("stablehlo.reshape", [found], None, wanted.update(dtype=dtype))
-    return found if out.dtype == wanted.dtype else b.convert(found, wanted)
+        result = b.op("stablehlo.reshape", [result], None, split)
+        (result,) = b.traced(lambda v: [move_axis(v, 1, 0)], [result], [split])
+    result = b.op("stablehlo.reshape", [result], None, wanted.update(dtype=dtype))
+    return result if out.dtype == wanted.dtype else b.convert(result, wanted)
 
 
 def _work(outer: Sequence[int], length: int, skipped: int, sizes: Array) -> list[Array]:
@@ -133,12 +133,12 @@ def _matrices(roles: Roles, rows: int, x: Array, y: Array) -> list[Array]:
 
 def _rows(roles: Roles, rows: int, x: Array, y: Array) -> list[Array]:
     """Rows of both operands."""
-    found = []
+    flattened = []
     for v, batch, contracting, free in zip((x, y), roles.batch, roles.contracting, roles.free,
                                            strict=True):
         v = transpose(v, (*batch, *contracting, *free))
-        found.append(reshape(v, (rows, *typeof(v).shape[len(batch) + len(contracting):])))
-    return found
+        flattened.append(reshape(v, (rows, *typeof(v).shape[len(batch) + len(contracting):])))
+    return flattened
 
 
 _at = functools.partial(dynamic_index_in_dim, keepdims=False, allow_negative_indices=False)
@@ -173,10 +173,10 @@ def _multiply(roles: Roles, each: tuple[int, int], options: Params, t: Array, ou
     taken = sorted((*roles.contracting[1], *roles.free[1]))
     summed = tuple(range(1, typeof(block).ndim)), tuple([
         taken.index(i) for i in roles.contracting[1]])
-    found = dot_general(block, matrix, (summed, ((), ())), **options)
+    product = dot_general(block, matrix, (summed, ((), ())), **options)
     old = _from(out, first)
-    found = select(broadcast_in_dim(meant, typeof(found).shape, (0,)), found, old)
-    return [add(t, literal(1, INT32)), _put(out, found, first)]
+    product = select(broadcast_in_dim(meant, typeof(product).shape, (0,)), product, old)
+    return [add(t, literal(1, INT32)), _put(out, product, first)]
 
 
 def _sum(roles: Roles, each: tuple[int, int], options: Params, t: Array, out: Array, x: Array,
@@ -185,10 +185,10 @@ def _sum(roles: Roles, each: tuple[int, int], options: Params, t: Array, out: Ar
     at, first, meant = _block(each, t, typeof(x).shape[0], *work)
     blocks = [_from(v, first) for v in (x, y)]
     blocks = [only(broadcast_in_dim(meant, typeof(v).shape, (0,)), v) for v in blocks]
-    found = dot_general(*blocks, (((0,), (0,)), ((), ())), **options)
+    product = dot_general(*blocks, (((0,), (0,)), ((), ())), **options)
     old = _at(out, at)
-    found = reshape(add(old, found), (1, *typeof(found).shape))
-    return [add(t, literal(1, INT32)), _put(out, found, at)]
+    product = reshape(add(old, product), (1, *typeof(product).shape))
+    return [add(t, literal(1, INT32)), _put(out, product, at)]
 
 
 KERNELS = {ragged_dot_p: (

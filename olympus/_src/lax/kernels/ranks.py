@@ -53,33 +53,33 @@ def _by_bits(b: Builder, x: IrValue, ranks: IrValue) -> Sequence[IrValue]:
     aval, wanted = b.avals_in
     rows, n, k = prod(aval.shape[:-1]), aval.shape[-1], wanted.shape[-1]
     bits, more = dtypes.itemsize_bits(aval.dtype), -n % (BLOCK if rows == 1 else FEW)
-    given, at = make_aval((rows, n), aval.dtype), make_aval((k, rows), INT32)
+    whole, at = make_aval((rows, n), aval.dtype), make_aval((k, rows), INT32)
     keys = make_aval((1, n + more) if rows == 1 else (n + more, rows),
                      dtypes.as_dtype(f"uint{bits}"))
     pivot, counts, number = (make_aval((rows,), keys.dtype), make_aval((rows,), INT32),
                              make_aval((), INT32))
-    x = b.op("stablehlo.reshape", [x], None, given)
-    (x,) = b.traced(functools.partial(_keys, more), [x], [given])
+    x = b.op("stablehlo.reshape", [x], None, whole)
+    (x,) = b.traced(functools.partial(_keys, more), [x], [whole])
     x = b.hold(x, keys)
     ranks = b.convert(ranks, wanted.update(dtype=INT32))
     ranks = b.op("stablehlo.reshape", [ranks], None, make_aval((rows, k), INT32))
     ranks = b.op("stablehlo.transpose", [ranks], {"permutation": b.i64s((1, 0))}, at)
 
     def body(i: IrValue, values: Sequence[IrValue], x: IrValue, ranks: IrValue) -> list[IrValue]:
-        found = list[IrValue]()
+        chosen = list[IrValue]()
         for j in range(k):
             low = values[2 * j]
             (tried,) = b.traced(functools.partial(_tried, bits), [i, low], [number, pivot])
             count = _count(b, x, keys, tried, pivot)
-            found += b.traced(functools.partial(_chosen, bits, j), [i, count, ranks, tried, low], [
+            chosen += b.traced(functools.partial(_chosen, bits, j), [i, count, ranks, tried, low], [
                 number, counts, at, pivot, pivot])
-        return found
+        return chosen
 
     def search(x: IrValue, ranks: IrValue) -> list[IrValue]:
         first = [b.full(pivot, 0), b.full(counts, 0)] * k
-        found = b.counted_loop(bits + 1, first, lambda i, values: body(i, values, x, ranks))
-        lows, after = [b.hold(low, pivot) for low in found[::2]], list[IrValue]()
-        for j, (low, count) in enumerate(zip(lows, found[1::2], strict=True)):
+        state = b.counted_loop(bits + 1, first, lambda i, values: body(i, values, x, ranks))
+        lows, after = [b.hold(low, pivot) for low in state[::2]], list[IrValue]()
+        for j, (low, count) in enumerate(zip(lows, state[1::2], strict=True)):
             above = _least_above(b, x, keys, low, pivot)
             after += b.traced(functools.partial(_after, j, n), [above, count, ranks, low], [
                 pivot, counts, at, pivot])
@@ -98,20 +98,20 @@ def _count(b: Builder, x: IrValue, aval: ShapedArray, p: IrValue, pivot: ShapedA
     Slices are added, and are in memory before their sums are added.
     """
     if aval.shape[0] == 1:      # one row
-        found = make_aval((BLOCK,), INT32)
-        x = by_blocks(b, counted_below, b.constant(np.eye(1, BLOCK)[0], found), found, [x], aval,
+        block = make_aval((BLOCK,), INT32)
+        x = by_blocks(b, counted_below, b.constant(np.eye(1, BLOCK)[0], block), block, [x], aval,
                       [p], [pivot])
-        return b.traced(counted, [x], [found])[0]
+        return b.traced(counted, [x], [block])[0]
     (x,) = b.traced(_slices, [x, p], [aval, pivot])
-    found = make_aval((aval.shape[0] // FEW, aval.shape[1]), INT32)
-    x = b.hold(x, found)
-    return b.traced(lambda x: reduce_sum(x, (0,)), [x], [found])[0]
+    parts = make_aval((aval.shape[0] // FEW, aval.shape[1]), INT32)
+    x = b.hold(x, parts)
+    return b.traced(lambda x: reduce_sum(x, (0,)), [x], [parts])[0]
 
 
-def counted_below(found: Array, x: Array, p: Array) -> Array:
+def counted_below(counts: Array, x: Array, p: Array) -> Array:
     """Counts, and one more where an element is less than p, of one element or a scalar."""
     p = broadcast_in_dim(p, typeof(x).shape, tuple(range(typeof(p).ndim)))
-    return add(found, in_dtype(lt(x, p), INT32))
+    return add(counts, in_dtype(lt(x, p), INT32))
 
 
 def counted(x: Array) -> Array:
@@ -145,17 +145,17 @@ def _least_above(b: Builder, x: IrValue, aval: ShapedArray, low: IrValue, pivot:
                  ) -> IrValue:
     """The least of each row of the keys that is greater than low[rows]; or the largest key."""
     if aval.shape[0] == 1:      # one row
-        found = make_aval((BLOCK,), aval.dtype)
-        x = by_blocks(b, _less_above, b.full(found, int(dtypes.iinfo(aval.dtype).max)), found, [x],
+        block = make_aval((BLOCK,), aval.dtype)
+        x = by_blocks(b, _less_above, b.full(block, int(dtypes.iinfo(aval.dtype).max)), block, [x],
                       aval, [low], [pivot])
         return b.traced(lambda x: reshape(reduce_min_p.bind(pieces(smallest, RUN, 0, x), axes=(0,)),
-                                          (1,)), [x], [found])[0]
+                                          (1,)), [x], [block])[0]
     return b.traced(lambda x, low: reduce_min_p.bind(_where_above(x, low, 1), axes=(0,)), [x, low],
                     [aval, pivot])[0]
 
 
-def _less_above(found: Array, x: Array, low: Array) -> Array:
-    return smallest(found, _where_above(x, low, 0))
+def _less_above(least: Array, x: Array, low: Array) -> Array:
+    return smallest(least, _where_above(x, low, 0))
 
 
 def _where_above(x: Array, low: Array, axis: int) -> Array:

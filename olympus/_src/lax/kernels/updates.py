@@ -82,7 +82,7 @@ def apart(b: Builder, x: IrValue, update: IrValue, starts: Sequence[IrValue] = (
 def stored(b: Builder, x: IrValue, conflict: bool = False) -> IrValue:
     """An array that several devices replace in part, kept apart from the parts that are read of it.
 
-    Of a padded one XLA's partitioner reads a part of a part and adds up their starts (jaxlib
+    XLA's partitioner reads a part of a part of a padded array, and adds up their starts (jaxlib
     0.10.2). In a scatter with a conflict, updates are computed first then (0.12.0.1).
     """
     if b.module.places.sharing == 1 or b.module.platform not in (None, "cpu") or (
