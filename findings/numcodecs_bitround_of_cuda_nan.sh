@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Version:   numcodecs 0.16.6, numpy 2.4.6.
 # Behaviour: BitRound, which Zarr and xarray use to keep few bits of a float, adds half a unit to
-#            the bits of the whole number. Where the mantissa of a NaN is all ones, this carries into
-#            the exponent and the sign, and gives a zero. Such are CUDA's canonical NaN (0x7FFFFFFF)
+#            the bits of the whole number. Where a NaN's mantissa is all ones, this carries into the
+#            exponent and the sign, and gives a zero. Such are CUDA's canonical NaN (0x7FFFFFFF)
 #            and the one of bytes 0xFF in files; NumPy's (0x7FC00000) stays NaN.
 # Expected:  a missing number stays missing, whatever its payload: rounding NaN gives NaN.
 # Seen:      -0 and 0, for float32 and float64, for every number of bits that are kept.
