@@ -781,6 +781,24 @@ def test_no_element_of_what_a_checkpoint_hands_on_is_overwritten_before_it_is_re
     np.testing.assert_allclose(found, ct + ct[::-1], rtol=1e-5)
 
 
+EXCHANGED: dict[str, Callable[..., Any]] = {
+    "fori_loop": lambda y, n: lax.fori_loop(0, n, lambda i, c: (c[1], c[0]), (y, y)),
+    "scan": lambda y, n: lax.scan(lambda c, _: ((c[1], c[2], c[0]), None), (y, y, y), None, 3)[0],
+    "a tail": lambda y, n: lax.fori_loop(0, n, lambda i, c: (c[1], c[0], c[0]), (y, y, y)),
+}
+
+
+@pytest.mark.parametrize("name", EXCHANGED)
+def test_no_element_of_carries_that_a_loop_exchanges_is_overwritten_before_it_is_read(name):
+    """XLA takes carries that are equal at first for one value with two names."""
+    def f(x, n):
+        *_, first, second = EXCHANGED[name](onp.sort(x), n)
+        return first + second[::-1]
+
+    x = np.arange(64, dtype="f4") * 5 % 61 - 9
+    np.testing.assert_array_equal(olympus.jit(f)(x, 3), np.sort(x) + np.sort(x)[::-1])
+
+
 def test_no_element_of_a_write_that_waits_for_reads_is_overwritten_before_it_is_read():
     def f(x, v):
         new = onp.sort(onp.outer(v[:4], v), 1)
