@@ -21,6 +21,7 @@ import pytest
 import olympus
 import olympus.numpy as onp
 from olympus import export, lax, nn
+from olympus.experimental.overlap import program_order
 from olympus.sharding import Mesh, PartitionSpec
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -779,6 +780,33 @@ def test_no_element_of_what_a_checkpoint_hands_on_is_overwritten_before_it_is_re
     w = np.arange(64, dtype="f4") * 5 % 61 - 9
     found, ct = olympus.jit(run)(w, w)[0], np.sort(w)
     np.testing.assert_allclose(found, ct + ct[::-1], rtol=1e-5)
+
+
+def _called(log, name):
+    def call(x):
+        log.append(name)
+        return np.float32(x.ravel()[0])
+
+    return lambda x: olympus.pure_callback(call, olympus.ShapeDtypeStruct((), "float32"), x)
+
+
+@pytest.mark.parametrize("by", ["program_order", "a barrier", "in a loop"])
+def test_operations_that_wait_run_in_the_order_of_the_program(by):
+    """XLA:CPU begins with the quick ones, and runs kernels beside each other, without the order."""
+    log, x = list[int](), np.ones((64, 64), "float32")
+
+    def f(x):
+        outs, y = list[Any](), x
+        for i in range(4):
+            outs.append(_called(log, i)([y, y * 2, y @ y, y][i]))
+            if by != "program_order":
+                outs[-1], y = lax.optimization_barrier((outs[-1], x))
+        return sum(outs[::-1])
+
+    run = program_order(f, enforce=True) if by == "program_order" else f
+    looped = (lambda x: lax.map(run, onp.stack([x, x]))) if by == "in a loop" else run
+    olympus.block_until_ready(olympus.jit(looped)(x))
+    assert log == list(range(4)) * (2 if by == "in a loop" else 1)
 
 
 EXCHANGED: dict[str, Callable[..., Any]] = {
