@@ -1,11 +1,20 @@
 """Threads and processes: what one does first, another must survive."""
 
+import contextlib
+import gc
 import os
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from weakref import WeakSet
 
 import pytest
+
+import olympus
+from olympus._src.base import util
 
 ROOT = Path(__file__).parent.parent
 # Children of a process that has imported everything and started nothing: cold, and cheap.
@@ -110,3 +119,73 @@ def test_threads_that_compile_first_do_not_end_the_process():
                           timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "[]", f"children ended with {done.stdout}"
+
+
+@contextlib.contextmanager
+def in_turns() -> Iterator[None]:
+    """Threads switch as often as they can; the collector looks at new objects only."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        sys.setswitchinterval(before)
+
+
+def errors_of(runs: list[Callable[[], object]]) -> list[BaseException]:
+    """What the functions raise that run at the same time."""
+    errors, start = list[BaseException](), threading.Barrier(len(runs))
+
+    def run(fun: Callable[[], object]) -> None:
+        start.wait()
+        try:
+            fun()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(fun,)) for fun in runs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return errors
+
+
+def test_threads_that_look_for_leaks_do_not_find_what_another_is_looking_at():
+    def traced(x: float) -> float:
+        time.sleep(1e-3)        # others look meanwhile
+        return x + 1
+
+    def trace():
+        with olympus.checking_leaks():
+            for _ in range(6):
+                olympus.make_olympuspr(lambda x: traced(x))(1.0)
+
+    with in_turns():
+        looked_through = [[] for _ in range(50_000)]
+        assert errors_of([trace] * 6) == []
+        del looked_through
+
+
+def test_caches_are_cleared_while_a_thread_makes_some():
+    class Cache:
+        pass
+
+    class Growing(WeakSet):
+        """Another thread adds a member while it is first looked through."""
+
+        grows = True
+
+        def __iter__(self):
+            for member in super().__iter__():
+                yield member
+                if self.grows:
+                    self.grows = False
+                    more.append(Cache())
+                    self.add(more[-1])
+
+    more = [Cache()]
+    assert {*util.living(Growing(more))} >= {more[0]}

@@ -546,14 +546,23 @@ class Owned:
         return known if known is not None else owned.memos.setdefault(key, Memo(maxsize))
 
 
+def living(members: weakref.WeakSet[A]) -> list[A]:
+    """The members of a weak set, to which other threads may add some meanwhile."""
+    while True:
+        try:
+            return list(members)
+        except RuntimeError:    # one was added
+            pass
+
+
 def known_caches() -> list[_Clearable]:
     """The caches that `clear_all` empties."""
-    return list(_caches)
+    return living(_caches)
 
 
 def clear_all() -> None:
     """Empty every cache that is known."""
-    for cache in list(_caches):
+    for cache in known_caches():
         cache.cache_clear()
 
 

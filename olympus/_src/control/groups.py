@@ -267,6 +267,24 @@ class AgreeingRuns(HasBodies, abstract=True):
         return [(place[v], i) for i, v in enumerate(body.outvars[:nk])
                 if type(v) is not Literal and v in place]
 
+    def unmingled(self, b: Builder, carry: Sequence[IrValue]) -> list[IrValue]:
+        """The carries that a run of the body returns, where it only exchanges some: apart.
+
+        If they are equal at first, XLA takes them for one value, which has two names after the
+        loop: a kernel that reads both would overwrite elements of one before it reads the other's.
+        """
+        found, avals = list(carry), self.alike(b.eqn.params)[0].out_avals
+        source = {j: i for i, j in self.handed_on(b.eqn.params) if i != j}
+        while source and b.module.platform in ("cpu", None):
+            j, i = source.popitem()
+            path = {j}
+            while i in source:
+                path.add(i)
+                i = source.pop(i)
+            if i in path:       # a cycle
+                found[i:i + 1] = b.apart([carry[i]], [avals[i]])
+        return found
+
     def in_parts(self, args: Sequence[Value], params: Params) -> list[Value]:
         own, read, carry, each = map(_parts.parts_of, self.cut(params, args))
         outs = self.bind(*own, *read, *carry, *each, **self.regrouped(

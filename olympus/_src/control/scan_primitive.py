@@ -103,8 +103,8 @@ class Scan(AgreeingRuns):
             out = b.call_inline(olympuspr, [*consts, *carry, *slices], "while/body")
             new = [b.op("stablehlo.bitcast_convert", [v], {}, a) if bits else v
                    for v, a, bits in zip(out[num_carry:], y_rows, as_bits, strict=True)]
-            return [*out[:num_carry], *[b.update_at(y, where, v, a)
-                                        for y, v, a in zip(ys, new, y_rows, strict=True)]]
+            return [*self.unmingled(b, out[:num_carry]), *[
+                b.update_at(y, where, v, a) for y, v, a in zip(ys, new, y_rows, strict=True)]]
 
         outs = b.counted_loop(length, [*carry, *ys], body, unroll, [*consts, *xs],
                               [*const_avals, *x_avals])

@@ -97,7 +97,8 @@ class While(Loop):
         def step(*xs: IrValue) -> list[IrValue]:
             carry, _, b_consts = cut(xs, n, cond_nconsts)
             carry = list(map(b.spread, carry, avals[len(args) - n:]))
-            return b.call_inline(body_olympuspr, [*b_consts, *carry], "while/body")
+            return self.unmingled(b, b.call_inline(
+                body_olympuspr, [*b_consts, *carry], "while/body"))
 
         # Carries that never change are constrained in each iteration, too: see
         # `Builder.while_loop`.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import threading
 import types
 from collections.abc import Iterable
 from itertools import islice
@@ -18,6 +19,8 @@ from ..base.config import check_tracer_leaks
 from ..base.typing import Params, T
 from .facts import Facts
 from .trace import Trace, Tracer, printed_name
+
+_searching = threading.RLock()      # again by finalizers, which the search runs
 
 
 def note_origins(trace: Trace) -> dict[int, str] | None:
@@ -38,9 +41,9 @@ def check_leaks(trace: Trace, notes: dict[int, str] | None) -> None:
     """Raise LeakError if a tracer of the ended trace is alive; callers must have dropped theirs."""
     if notes is None:
         return
-    # First free objects that only cycles keep alive: they are no leaks.
-    gc.collect()
-    leaked = [x for x in gc.get_objects() if isinstance(x, Tracer) and x._trace is trace]
+    with _searching:    # or the list of one thread would hold the tracers of another
+        # Twice: nothing is collected while another thread does so.
+        leaked = _alive(trace) and _alive(trace)
     if not leaked:
         return
     ours: list[object] = [leaked]
@@ -51,6 +54,12 @@ def check_leaks(trace: Trace, notes: dict[int, str] | None) -> None:
         f"check_tracer_leaks: Leaked trace: {', '.join(shown)}{others} outlived the "
         "transformation; a traced value may not be kept after the function returns; return it "
         "from the function instead of storing it in a global, an attribute or a closure.")
+
+
+def _alive(trace: Trace) -> list[Tracer]:
+    # First free objects that only cycles keep alive: they are no leaks.
+    gc.collect()
+    return [x for x in gc.get_objects() if isinstance(x, Tracer) and x._trace is trace]
 
 
 def _noted(tracer: Tracer, notes: dict[int, str]) -> str:

@@ -20,7 +20,7 @@ from weakref import WeakSet
 from ..base.config import remove_size_one_mesh_axis_from_type
 from ..base.errors import RuleMissingError
 from ..base.typing import Array, ArrayLike, DimSize, F, IrValue, Params, T, Value
-from ..base.util import ByKey, Memo
+from ..base.util import ByKey, Memo, living
 from ..types.avals import HIGH, MUTABLE, AbstractValue, Aval, ShapedArray, is_float0
 from ..types.mesh import mesh_of_types
 from ..types.tree_registry import register_pytree_node
@@ -638,7 +638,7 @@ class RuleView(MutableMapping[Primitive, Any]):
 
     def __iter__(self) -> Iterator[Primitive]:
         # A copy: primitives may be made or collected during the iteration.
-        return (prim for prim in list(Primitive.instances) if getattr(prim, self.rule) is not None)
+        return (p for p in living(Primitive.instances) if getattr(p, self.rule) is not None)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

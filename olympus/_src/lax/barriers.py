@@ -86,7 +86,7 @@ class OptimizationBarrier(Primitive):
         return list(avals)
 
     def lower(self, b: Builder, *xs: IrValue) -> list[IrValue]:
-        return b.barriers(xs, b.avals_in)
+        return b.awaited(xs, b.avals_in)
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent]
             ) -> tuple[Sequence[Array], Sequence[Tangent]]:
@@ -134,8 +134,9 @@ def _stop(x: Array) -> Array:
 def optimization_barrier(operand: T) -> T:
     """Return `operand`; the compiler may not mix its computation with later ones.
 
-    All leaves are computed before any is used; nothing moves across. Derivatives and vmap pass
-    through barriers of their own.
+    All leaves are computed before any is used; nothing moves across. On one CPU that holds when
+    the program runs, too: what reads a leaf waits for all. Derivatives and vmap pass through
+    barriers of their own.
 
     Args: operand: a pytree of arrays.
     Returns: The same values in the same structure.

@@ -338,16 +338,43 @@ class Emitter:
         """The values, in memory of their own: `x == n ? n : x` is always `x`, but not to XLA."""
         found = list(xs)
         for i, aval in enumerate(map(physical_aval, avals)):
-            if not aval.is_array or True in [definitely_equal(aval.size, n) for n in (0, 1)]:
-                continue
-            # Not a zero, which has signs; and one that the narrowest types have.
-            number = 1 + i % 200 if aval.dtype.itemsize > 1 else 1
-            kind = dtypes.scalar_kind(aval.dtype)
-            n = self.full(aval, complex(number, 1) if kind == "c" else number)
-            equal = self.compare("EQ", xs[i], n, {"f": "FLOAT", "c": "FLOAT", "i": "SIGNED"}.get(
-                kind, "UNSIGNED"), aval.update(dtype=BOOL))
-            found[i] = self.op("stablehlo.select", [equal, n, xs[i]], None, aval)
+            if aval.is_array and True not in [definitely_equal(aval.size, n) for n in (0, 1)]:
+                n, equal = self._compared(xs[i], aval, 1 + i % 200)
+                found[i] = self.op("stablehlo.select", [equal, n, xs[i]], None, aval)
         return found
+
+    def _compared(self, x: IrValue, aval: ShapedArray, number: int) -> tuple[IrValue, IrValue]:
+        """A number of any dtype, not a zero, which has signs; where it is in an array."""
+        kind = dtypes.scalar_kind(aval.dtype)
+        number = number if aval.dtype.itemsize > 1 else 1
+        n = self.full(aval, complex(number, 1) if kind == "c" else number)
+        return n, self.compare("EQ", x, n, {"f": "FLOAT", "c": "FLOAT", "i": "SIGNED"}.get(
+            kind, "UNSIGNED"), aval.update(dtype=BOOL))
+
+    def awaited(self, xs: Sequence[IrValue], avals: Sequence[ShapedArray]) -> list[IrValue]:
+        """The values, none of which XLA:CPU has before it has all.
+
+        It runs kernels of one program at the same time, and a kernel waits for what it reads alone:
+        a choice reads an element of each value. XLA does not know how it ends.
+        """
+        if not self.module.for_one_cpu or self.block.sizes is not None or len(xs) < 2:
+            return self.barriers(xs, avals)
+        avals = list(map(physical_aval, avals))
+        some = [(x, a) for x, a in zip(xs, avals, strict=True) if a.is_array and a.size]
+        counter, numbers = make_aval((), _I32), self.scalar(0, _I32)
+        for x, a in some:
+            one = a.update(shape=())
+            if a.shape:
+                x = self.op("stablehlo.slice", [x], {
+                    "start_indices": i64s((0,) * a.ndim), "limit_indices": i64s((1,) * a.ndim),
+                    "strides": i64s((1,) * a.ndim)}, a.update(shape=(1,) * a.ndim))
+                x = self.op("stablehlo.reshape", [x], None, one)
+            equal = self.convert(self._compared(x, one, 1)[1], counter)
+            numbers = self.op("stablehlo.add", [numbers, equal], None, counter)
+        always = self.compare("LE", numbers, self.scalar(len(some), _I32), "SIGNED",
+                              counter.update(dtype=BOOL))
+        return [self.op("stablehlo.select", [always, x, self.full(a, 1)], None, a)
+                if a.is_array and a.size else x for x, a in zip(xs, avals, strict=True)]
 
     def one_kernel(self, xs: Sequence[IrValue], body: Body) -> list[IrValue]:
         """Emit `body(*xs)` as a function that XLA:CPU compiles as one kernel.
