@@ -254,6 +254,14 @@ def test_joined_floats_become_the_integers_that_are_asked_for():
             assert join().dtype == onp.int8 and join().ravel().tolist() == [1, -2, 3, 4]
 
 
+def test_the_path_of_einsum_is_steps_alone():
+    x = np.ones((2, 2), np.float32)
+    path = lambda: onp.einsum_path("ij,jk,kl->il", x, x, x)[0]
+    with compatible(True):
+        assert path() == [(0, 1), (0, 1)]
+    assert path() == ["einsum_path", (0, 1), (0, 1)] == np.einsum_path("ij,jk,kl->il", x, x, x)[0]
+
+
 def test_one_sample_has_the_shape_of_bounds_of_size_1():
     draw = lambda: olympus.random.uniform(olympus.random.key(0), minval=onp.zeros((1, 1)))
     with pytest.raises(ValueError, match="must broadcast"):

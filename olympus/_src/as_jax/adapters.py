@@ -151,8 +151,10 @@ ROWS = {
         "Orbax asks which process of a job this is.",
         {"job.state": "global_state=current"}, "olympus.distributed"),
     "_src.dtypes": Adapter(
-        "Flax defines a dtype for scales of fp8; Equinox catches its error.",
-        {"as_jax.private": "DType supports_inf", "types.dtypes": "ExtendedDType extended"},
+        "Flax defines a dtype for scales of fp8; Equinox catches its error; tinygp asks for the "
+        "complex dtype of a float's.",
+        {"as_jax.private": "DType supports_inf",
+         "types.dtypes": "ExtendedDType extended to_complex_dtype"},
         "olympus.dtypes"),
     "_src.earray": Adapter(
         "Flax makes arrays of extended dtypes by it. Ours are made by conversion.",
@@ -206,6 +208,8 @@ ROWS = {
         "JAXNS takes `auto_axes` from it; Quax gives the primitive of `jit` a rule.",
         {"control.call": "jit_p=call_p"},
         "olympus.sharding olympus.experimental.pjit olympus"),
+    "_src.public_test_util": Adapter(
+        "tinygp's tests compare by it.", {"as_jax.private": "check_close"}, "olympus.test_util"),
     "_src.random.threefry2x32": Adapter(
         "Quax's generator of random numbers is written with its functions.",
         {"as_jax.private": "threefry_random_bits threefry_seed threefry_split"}),

@@ -13,11 +13,12 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
+from ..autodiff.check_grads import Tolerance, _close as close, _tolerance as tolerance
 from ..base import source
-from ..base.typing import Array, ArrayLike, DTypeLike, T
+from ..base.typing import Array, ArrayLike, DTypeLike, PyTree, T
 from ..base.util import ByKey
 from ..core.ir import ClosedOlympuspr, SourceInfo
-from ..core.trace import ThreadState, Tracer, ctx
+from ..core.trace import ThreadState, Tracer, ctx, typeof
 from ..devices.devices import _clients
 from ..extend import state
 from ..jit.signature import indices, named_twice
@@ -25,10 +26,10 @@ from ..numpy import grids, promote
 from ..random import keys
 from ..random.continuous import bits
 from ..types import dtypes
-from ..types.avals import ShapedArray
+from ..types.avals import ShapedArray, has_tangent
 from ..types.refs import RefAval
 from ..types.symbolic import Dimension
-from ..types.tree import PyTreeDef, tree_structure
+from ..types.tree import PyTreeDef, tree_leaves, tree_structure
 from ..types.tree_paths import flatten_one_level
 from ..types.tree_registry import is_tree_node, registry
 
@@ -154,6 +155,15 @@ def threefry_split(key: ArrayLike, shape: Sequence[int]) -> Array:
 def threefry_random_bits(key: ArrayLike, bit_width: int, shape: Sequence[int]) -> Array:
     """Random unsigned integers of so many bits, drawn by a key's words."""
     return bits(keys.wrap_key_data(key, impl="threefry2x32"), shape, f"uint{bit_width}")
+
+
+def check_close(xs: PyTree, ys: PyTree, atol: Tolerance = None, rtol: Tolerance = None,
+                err_msg: str = "") -> None:
+    """AssertionError unless the leaves of two pytrees agree, by default to eight roundings."""
+    usual = 8 * max([float(dtypes.finfo(x.dtype).eps) for x in map(typeof, tree_leaves((xs, ys)))
+                     if has_tangent(x)], default=0.0)
+    close("check_close", xs, ys, usual if atol is None else tolerance(atol, xs, ys),
+          usual if rtol is None else tolerance(rtol, xs, ys), err_msg, True)
 
 
 def api_boundary(fun: Callable[..., Any] | None = None, **options: object) -> object:

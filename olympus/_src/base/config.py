@@ -472,8 +472,8 @@ compatible = _option(
     "olympus_compatible", False, _BOOL, trace_key=True,
     doc="Behave as JAX where Olympus differs on purpose: indices known to be out of bounds (with a "
     "warning), dtypes of histograms' counts, quantiles beyond the data, structures in "
-    "`tree_transpose`, bounds of one random number, no `RetraceWarning` about many traces. "
-    "`olympus.as_jax` sets it.")
+    "`tree_transpose`, bounds of one random number, the path of `einsum_path`, no `RetraceWarning` "
+    "about many traces. `olympus.as_jax` sets it.")
 random_seed_offset = _option(
     "olympus_random_seed_offset", 0, _INT, trace_key=True,
     doc="An integer to add to every seed of a random key.")

@@ -10,6 +10,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..base.config import compatible
 from ..base.typing import Array, ArrayLike, DType, DTypeLike
 from ..base.util import Memo, lazy_module, memoize
 from ..core.trace import typeof
@@ -346,4 +347,4 @@ def einsum_path(subscripts: str | ArrayLike, /, *operands: ArrayLike | Sequence[
         optimize = "optimal" if optimize else [tuple(range(len(inputs)))]
     find = _named_path if isinstance(optimize, str) else _contraction_path
     path, report = find(equation, tuple([x.shape for x in arrays]), optimize)
-    return ["einsum_path", *path], report
+    return [*path] if compatible.value else ["einsum_path", *path], report
