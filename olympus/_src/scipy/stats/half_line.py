@@ -6,11 +6,13 @@ import math
 from collections.abc import Callable
 
 from ...base.typing import Array, ArrayLike
+from ...numpy.arithmetic import minimum
 from ...numpy.conditions import where
 from ...numpy.constants import euler_gamma
 from ...numpy.elementary import exp, expm1, log, sqrt
 from ...numpy.trigonometry import arctan, arctan2, tan
 from ...random import continuous as samplers, from_gamma, gamma as gamma_samplers
+from ...types import dtypes
 from ..special.distributions import fdtri
 from ..special.entropy import xlogy
 from ..special.gammas import betaln, digamma, gammainc, gammaincc, gammaln
@@ -128,7 +130,7 @@ class F(Continuous):
     draw = formula(lambda key, shape, dtype, dfn, dfd: from_gamma.f(key, dfn, dfd, shape, dtype))
 
     def _parts(self, x: Array, dfn: Array, dfd: Array) -> tuple[Array, Array, Array, Array]:
-        r = x * (dfn / dfd)
+        r = minimum(x * (dfn / dfd), float(dtypes.finfo(x.dtype).max))
         return r / (1.0 + r), 1.0 / (1.0 + r), 0.5 * dfn, 0.5 * dfd
 
     def logpdf(self, x: Array, dfn: Array, dfd: Array) -> Array:
