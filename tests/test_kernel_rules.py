@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.linalg
+from properties import compiled
 
 import olympus
 from olympus import enable_x64, grad, jit, lax, vmap
 from olympus._src.base.config import kernels
+from olympus._src.lax.special.series import iterate
 
 RNG = np.random.default_rng(0)      # of a test; the rows' shapes have their own numbers
 # Bounds of the relative error of sums in each dtype, by the largest element.
@@ -787,3 +789,29 @@ def test_jit_says_whether_kernels_are_taken_and_logs_them(caplog: pytest.LogCapt
     assert "kernels of Olympus compute 1 operations" in caplog.text
     with pytest.raises(ValueError, match="jit: kernels='on' given; 'auto', 'off', 'report'"):
         jit(fun, kernels="on")
+
+
+# Iterations
+
+@pytest.mark.parametrize("shape", [(3, 193), (1, 64, 10)])
+@pytest.mark.parametrize("dtype, states, limit", [
+    ("float32", 1, 7), ("float32", 3, 8), ("float64", 4, 8), ("complex64", 1, 100)])
+def test_iterations_by_blocks_end_for_each_element(shape: tuple[int, ...], dtype: str, states: int,
+                                                   limit: int) -> None:
+    def step(i: Any, state: Any, constants: Any) -> Any:
+        most, = constants
+        return lax.lt(i, most), [lax.add(lax.add(x, x), 1) for x in state]
+
+    with enable_x64(dtype == "float64"):
+        wide = "float64" if dtype == "float64" else "float32"
+        most = olympus.numpy.asarray(RNG.integers(-1, 12, shape)).astype(wide)
+        x = normal(shape, dtype)
+
+        def run(x: Any, most: Any) -> Any:
+            return iterate(step, lax.ge(most, 0), [x] * states, [most], limit)
+
+        assert taken(run, x, most) == ["iteration by blocks"]
+        outs = compiled(run)(x, most)
+        times = np.minimum(np.where(most < 0, 0, np.asarray(most) + 1), limit)
+        for out in outs:
+            close(out, np.asarray(x) * 2.0 ** times + 2.0 ** times - 1, dtype)

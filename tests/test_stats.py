@@ -197,6 +197,24 @@ def test_quantiles_and_probabilities_of_floats_near_the_ends():
     assert 6.28 < float(wrapcauchy.ppf(np.float32(1 - 6e-8), 0.4)) <= np.float32(2 * np.pi)
 
 
+@pytest.mark.slow
+def test_small_tails_and_quantiles_next_to_1_keep_their_digits():
+    """Regression: t.cdf(-10, 200) was 0, gamma.ppf(1 - 2**-53, 2) 1e-10, beta.isf in a tail .027.
+
+    SciPy 1.17 has the same numbers, but for f.isf, which is 2.5 (1e8 - 1).
+    """
+    from olympus.scipy.stats import beta, f, gamma, t
+    q = 1 - 2.0 ** -53
+    with olympus.enable_x64(True):
+        for found, wanted in (
+                (t.cdf(-10.0, 200.0), 1.188741572210397e-19), (gamma.ppf(q, 2.0), 40.4615674830875),
+                (beta.sf(0.1, 1e-3, 1e3), 1.741445608458516e-51),
+                (beta.isf(1e-20, 1e-3, 1e3), 0.03494275600020877),
+                (f.sf(1e3, 2.0, 200.0), 7.256571590148e-105), (f.ppf(q, 2.0, 5.0), 6022485.1314468),
+                (f.isf(1e-20, 2.0, 5.0), 249999997.5)):
+            assert float(found) == pytest.approx(wanted, rel=1e-12, abs=0)
+
+
 def test_arguments_broadcast_and_integers_become_floats():
     from olympus.scipy.stats import expon, norm, pareto
     out = pareto.logpdf(np.ones((3, 1), np.int32), np.arange(1, 5), scale=np.ones((2, 1, 1)))

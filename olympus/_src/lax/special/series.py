@@ -17,7 +17,7 @@ import numpy as np
 
 from ...base import config
 from ...base.typing import Array, ArrayLike, DType, DTypeLike, IrValue
-from ...base.util import memoize
+from ...base.util import lazy_module, memoize
 from ...core import tags
 from ...core.facts import GivenFacts
 from ...core.ir import ClosedOlympuspr
@@ -48,6 +48,7 @@ class Iterate(Primitive):
     spread = staticmethod(tags.elementwise)
     multiple_results = True
     jvp = transpose = vmap = None
+    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.iterations"), 512
 
     def infer(self, active: ShapedArray, *xs: ShapedArray, step: Step, states: int, limit: int
               ) -> list[ShapedArray]:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -120,7 +119,6 @@ class Distribution:
 class Continuous(Distribution):
     """Given are `logpdf` and `cdf`, or better also `sf` and `ppf`."""
 
-    near: Any = None        # near(rising, q, *params): about where the quantile is
 
     def pdf(self, x: Array, *params: Array) -> Array:
         return exp(self.logpdf(x, *params))
@@ -147,14 +145,12 @@ class Continuous(Distribution):
     def ppf(self, q: Array, *params: Array) -> Array:
         if type(self).quantile is not Continuous.quantile:
             return self.quantile(log(q), log1p(-q), *params)
-        return invert(self.cdf, self.pdf, True, q, self.bounds(*params), params,
-                      partial(self.near, True) if self.near else None)
+        return invert(self.cdf, self.pdf, True, q, self.bounds(*params), params)
 
     def isf(self, q: Array, *params: Array) -> Array:
         if type(self).quantile is not Continuous.quantile:
             return self.quantile(log1p(-q), log(q), *params)
-        return invert(self.sf, self.pdf, False, q, self.bounds(*params), params,
-                      partial(self.near, False) if self.near else None)
+        return invert(self.sf, self.pdf, False, q, self.bounds(*params), params)
 
     def bounds(self, *params: Array) -> tuple[ArrayLike, ArrayLike]:
         """Between which numbers quantiles are looked for."""

@@ -12,6 +12,7 @@ from ...numpy.elementary import exp, expm1, log, log1p, sqrt
 from ...numpy.trigonometry import arctan2, cos, sin
 from ...random import continuous as samplers, from_gamma
 from ..special.gammas import betainc, betaln, digamma
+from ..special.inverses import betainccinv, betaincinv
 from ..special.normal import log_ndtr, ndtr
 from .distribution import Continuous, formula, published
 from .kernels import beta_cdf, log_beta_cdf, log_beta_density
@@ -36,7 +37,7 @@ class Uniform(Continuous):
 class Beta(Continuous):
     name, title, low, high = "beta", "beta distribution", 0.0, 1.0
     about = """The density is x**(a-1) (1-x)**(b-1) up to a factor. Probabilities are incomplete
-    beta functions (DLMF 8.17), quantiles are found by Newton's method within a bracket."""
+    beta functions (DLMF 8.17)."""
     parameters, words, sample, at = ("a", "b"), ("a, b: shapes, > 0.",), (2.0, 3.0), 0.25
     shown = "1.688 0.523 0.262 -1.340 0.738 -0.303 0.243 0.544 0.400 0.040 0.200 -0.235"
     drawn = "[0.24 0.49 0.68]"
@@ -45,6 +46,8 @@ class Beta(Continuous):
     sf = formula(lambda x, a, b: beta_cdf(x, 1.0 - x, a, b, above=True))
     logcdf = formula(lambda x, a, b: log_beta_cdf(x, 1.0 - x, a, b))
     logsf = formula(lambda x, a, b: log_beta_cdf(1.0 - x, x, b, a))
+    ppf = formula(lambda q, a, b: betaincinv(a, b, q))
+    isf = formula(lambda q, a, b: betainccinv(a, b, q))
     mean = formula(lambda a, b: a / (a + b))
     var = formula(lambda a, b: a / (a + b) * (b / (a + b)) / (a + b + 1.0))
     draw = formula(lambda key, shape, dtype, a, b: from_gamma.beta(key, a, b, shape, dtype))

@@ -14,12 +14,14 @@ from collections.abc import Callable
 
 from ...base.typing import Array, ArrayLike
 from ...lax.special.classical import lgamma
+from ...lax.special.incomplete_beta import beta_density_p, beta_value, betainc_slope_p
 from ...lax.special.incomplete_gamma import stirling
 from ...lax.special.series import log1p_minus
 from ...numpy.conditions import where
 from ...numpy.elementary import log, log1p
 from ...types import dtypes
 from ..special.entropy import xlogy
+from ..special.family import Special, apply
 from ..special.gammas import betainc, betaln, gammainc, gammaincc
 
 _LARGE, _TERMS = 16.0, 24
@@ -130,11 +132,28 @@ def log_gamma_sf(x: Array, a: Array) -> Array:
     return log_of(value, gammainc(a, x), tail)
 
 
+def _in_parameter(m: int) -> Callable[..., Array]:
+    """The tangent in a (m = 1) or b, by the smaller of x and y."""
+    def tangent(t: Array, value: Array, a: Array, b: Array, x: Array, y: Array) -> Array:
+        near = x <= y
+        low = betainc_slope_p.bind(a, b, where(near, x, 0.5), m=m, n=1 - m)
+        high = betainc_slope_p.bind(b, a, where(near, 0.5, y), m=1 - m, n=m)
+        return t * where(near, low, -high)
+    return tangent
+
+
+# I(a, b; x) for x + y = 1, all whose digits small values of it, of x and of y have.
+_beta_cdf_p = Special(
+    "beta_cdf", beta_value, _in_parameter(1), _in_parameter(0),
+    lambda t, value, a, b, x, y: t * where(
+        x <= y, beta_density_p.bind(a, b, where(x <= y, x, 0.5)), 0.0),
+    lambda t, value, a, b, x, y: -t * where(
+        x <= y, 0.0, beta_density_p.bind(b, a, where(x <= y, 0.5, y))))
+
+
 def beta_cdf(x: Array, y: Array, a: Array, b: ArrayLike, above: bool = False) -> Array:
-    """I(a, b; x) for x + y = 1, or 1 less it if `above`, from the smaller of x and y."""
-    high = x > 0.5
-    part = betainc(where(high, b, a), where(high, a, b), where(high, y, x))
-    return where(high != above, 1.0 - part, part)
+    """I(a, b; x) for x + y = 1, or 1 less it if `above`."""
+    return apply(_beta_cdf_p, *((b, a, y, x) if above else (a, b, x, y)))
 
 
 def log_beta_cdf(x: Array, y: Array, a: Array, b: Array) -> Array:

@@ -75,9 +75,11 @@ def _search(above: Callable[..., tuple[Array, Array, Array]], low: Array, high: 
         low, high = where(holds | done, low, x), where(holds & ~done, x, high)
         middle = _halfway(low, high)
         tight = middle <= low       # no float is between
-        settled = close | (abs(step - x) <= 2.0 * eps * abs(x))
+        small = abs(step - x) <= 2.0 * eps * abs(x)
+        settled = close | small
         inside = (step > low) & (step < high)
-        newton = inside & (settled | (count < 12) | (count % 3 != 2))
+        # Where the function is flat, it may be close and the step, of its rounding alone, long.
+        newton = inside & (small | (~close & ((count < 12) | (count % 3 != 2))))
         guess = where(tight, high, where(newton, step, where(settled, x, middle)))
         return low, high, where(done, x, guess), done | tight | settled, count + 1
 
@@ -89,9 +91,9 @@ Distributed: TypeAlias = Callable[..., Array]       # of a number or a probabili
 Inverted: TypeAlias = tuple[Array, Array, Array, Sequence[Array]]   # q, low, high, params
 
 
-@partial(custom_jvp, nondiff_argnums=(0, 1, 2, 3))
-def _inverse(fun: Distributed, density: Distributed, rising: bool, near: Distributed | None,
-             q: Array, low: Array, high: Array, params: Sequence[Array]) -> Array:
+@partial(custom_jvp, nondiff_argnums=(0, 1, 2))
+def _inverse(fun: Distributed, density: Distributed, rising: bool, q: Array, low: Array,
+             high: Array, params: Sequence[Array]) -> Array:
     def above(x: Array, q: Array, *params: Array) -> tuple[Array, Array, Array]:
         y = fun(x, *params)
         close = abs(y - q) <= float(dtypes.finfo(q.dtype).eps) * q
@@ -106,17 +108,14 @@ def _inverse(fun: Distributed, density: Distributed, rising: bool, near: Distrib
     one_sided = (low >= 0) | (high <= 0)
     unbounded = (abs(low) > 1e4) | (abs(high) > 1e4)
     start = where(unbounded, _halfway(low, high), 0.5 * (low + high))
-    if near is not None:
-        guess = near(q, *params)
-        start = where((guess > low) & (guess < high), guess, start)
     return _search(above, low, high, start, (q, *params))
 
 
 @_inverse.defjvp
-def _inverse_jvp(fun: Distributed, density: Distributed, rising: bool, near: Distributed | None,
-                 primals: Inverted, tangents: Inverted) -> tuple[Array, Array]:
+def _inverse_jvp(fun: Distributed, density: Distributed, rising: bool, primals: Inverted,
+                 tangents: Inverted) -> tuple[Array, Array]:
     q, low, high, params = primals
-    x = _inverse(fun, density, rising, near, q, low, high, params)
+    x = _inverse(fun, density, rising, q, low, high, params)
     t = tangents[0]
     if params:
         t = t - jvp(lambda *params: fun(x, *params), params, tangents[3])[1]
@@ -124,8 +123,7 @@ def _inverse_jvp(fun: Distributed, density: Distributed, rising: bool, near: Dis
 
 
 def invert(fun: Distributed, density: Distributed, rising: bool, q: Array,
-           bounds: tuple[ArrayLike, ArrayLike], params: Sequence[Array],
-           near: Distributed | None = None) -> Array:
+           bounds: tuple[ArrayLike, ArrayLike], params: Sequence[Array]) -> Array:
     """x with fun(x, *params) = q, to the last place where `fun` is; differentiable.
 
     Args:
@@ -133,9 +131,8 @@ def invert(fun: Distributed, density: Distributed, rising: bool, q: Array,
       density: the derivative of the distribution function.
       q: probabilities between 0 and 1, which are neither.
       bounds: between which x is.
-      near: near(q, *params) is where to begin, if it is between those; None is in the middle.
     """
-    return _inverse(fun, density, rising, near, q, *bounds, tuple(params))
+    return _inverse(fun, density, rising, q, *bounds, tuple(params))
 
 
 def least(holds: Callable[..., Array], q: Array, low: ArrayLike, high: ArrayLike,
