@@ -829,6 +829,21 @@ def case_a_write_into_a_reshaped_array_reads_no_element_that_it_has_written():
         assert np.array_equal(later(x)[0], [1, *range(1, 64)])
 
 
+def case_each_device_factorises_its_part_of_a_batch():
+    # All devices gathered the batch, and each computed all of it.
+    a = np.random.default_rng(0).normal(size=(4, 2, 3, 3)).astype(np.float32)
+    positive = a @ a.swapaxes(-1, -2) + np.eye(3, dtype=np.float32)
+    functions = {"cholesky": (onp.linalg.cholesky, positive), "eigh": (onp.linalg.eigh, positive),
+                 "svd": (onp.linalg.svd, a), "qr": (onp.linalg.qr, a),
+                 "solve": (lambda a: onp.linalg.solve(a, a + 1), a)}
+    for name, (f, batch) in functions.items():
+        cut = olympus.device_put(batch, on("x", "y"))
+        compiled = olympus.jit(f).lower(cut).compile()
+        assert "all-gather" not in compiled.as_text(), name
+        olympus.tree.map(lambda have, want: np.testing.assert_allclose(have, want, 1e-3, 1e-4),
+                         compiled(cut), f(batch))
+
+
 CASES = names(globals())
 
 if __name__ == "__main__":
