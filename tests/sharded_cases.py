@@ -829,6 +829,34 @@ def case_a_write_into_a_reshaped_array_reads_no_element_that_it_has_written():
         assert np.array_equal(later(x)[0], [1, *range(1, 64)])
 
 
+def case_each_device_factorises_its_part_of_a_batch():
+    # All devices gathered the batch, and each computed all of it.
+    a = np.random.default_rng(0).normal(size=(4, 2, 3, 3)).astype(np.float32)
+    positive = a @ a.swapaxes(-1, -2) + np.eye(3, dtype=np.float32)
+    functions = {"cholesky": (onp.linalg.cholesky, positive), "eigh": (onp.linalg.eigh, positive),
+                 "svd": (onp.linalg.svd, a), "qr": (onp.linalg.qr, a),
+                 "solve": (lambda a: onp.linalg.solve(a, a + 1), a)}
+    for name, (f, batch) in functions.items():
+        cut = olympus.device_put(batch, on("x", "y"))
+        compiled = olympus.jit(f).lower(cut).compile()
+        assert "all-gather" not in compiled.as_text(), name
+        olympus.tree.map(lambda have, want: np.testing.assert_allclose(have, want, 1e-3, 1e-4),
+                         compiled(cut), f(batch))
+
+
+def case_loops_of_elements_on_several_devices_exchange_one_element():
+    # In place of those that have stopped, bodies see one that goes on: every device got all.
+    def root(x):
+        return lax.while_loop(lambda y: (onp.abs(y * y - x) > 1e-4).any(),
+                              lambda y: 0.5 * (y + x / y), x)
+
+    x = np.arange(1, 129, dtype=np.float32).reshape(16, 8)
+    cut = olympus.device_put(x, on("x"))
+    compiled = olympus.jit(olympus.vmap(root)).lower(cut).compile()
+    assert "f32[16,8]{1,0} all-gather" not in compiled.as_text()
+    np.testing.assert_allclose(compiled(cut), np.sqrt(x), 1e-5)
+
+
 CASES = names(globals())
 
 if __name__ == "__main__":

@@ -159,6 +159,18 @@ def test_a_barrier_for_some_arguments(prevent, guarded):
     assert found == guarded
 
 
+def test_a_sum_of_a_loop_passes_no_barrier():
+    # XLA summed the gradient of `w` over the devices in each step, not once behind the loop.
+    def loss(w, xs):
+        step = checkpoint(lambda h, x: (sin(lax.dot(h, w) + x), None))
+        return lax.scan(step, xs[0], xs)[0].sum()
+
+    w, xs = np.eye(3, dtype=np.float32), np.ones((4, 2, 3), np.float32)
+    barriers = [line for line in elsewhere(grad(loss), w, xs).splitlines()
+                if "optimization_barrier" in line]
+    assert [line.count("tensor<3x3xf32>") for line in barriers] == [1]     # `w` itself
+
+
 def test_prevent_cse_takes_bools():
     for wrong in (1, None, "x", (True, 0), {"a": True}):
         with pytest.raises(TypeError, match="checkpoint: prevent_cse"):

@@ -15,9 +15,11 @@ from ..interpreters.checks import Checks, check_p, check_program, first_run, loo
 from ..interpreters.dce import dce_closed
 from ..lax.barriers import stop_gradient
 from ..lax.comparison import select, select_n
+from ..lax.indexing import GatherDimensionNumbers, gather
 from ..lax.shape import broadcast_in_dim, expand_dims, zeros_of
 from ..lax.sharding import as_typed
 from ..lax.slicing import concatenate, dynamic_index_in_dim, index_in_dim
+from ..types.shape import is_static
 from .call import Call
 from .scan_primitive import scan_p
 
@@ -73,13 +75,22 @@ def unrolled(fun: Callable[..., list[Array]], size: int, args: Sequence[ArrayLik
 def put_one(here: Array, one: Array, x: ArrayLike, dim: int) -> Array:
     """`x` with slice `one` in place of the slices that are not `here`, without its derivative."""
     aval = typeof(x)
-    shape, whole = aval.shape, x
-    if aval.tagged and aval.explicit and aval.sharding.spec[dim] is not None:
-        whole = as_typed(x, aval.without_axis(dim).with_axis(dim, shape[dim]))
+    shape = aval.shape
+    others = [i for i in range(len(shape)) if i != dim]
+    if aval.tagged and aval.explicit or not is_static(shape):
+        whole = x
+        if aval.tagged and aval.sharding.spec[dim] is not None:
+            whole = as_typed(x, aval.without_axis(dim).with_axis(dim, shape[dim]))
+        stand_in = dynamic_index_in_dim(whole, one, dim, keepdims=False)
+    else:
+        # Where devices share the elements, a gather sends the slice; all would go to each for a
+        # dynamic slice.
+        numbers = GatherDimensionNumbers(tuple(range(len(others))), (dim,), (dim,))
+        stand_in = gather(x, broadcast_in_dim(one, (1,), ()), numbers, tuple(
+            [1 if i == dim else n for i, n in enumerate(shape)]))
     # The results of a stand-in are dropped; its cotangents (perhaps NaN) must not reach the element
     # whose copy it is.
-    stand_in = stop_gradient(dynamic_index_in_dim(whole, one, dim, keepdims=False))
-    others = [i for i in range(len(shape)) if i != dim]
+    stand_in = stop_gradient(stand_in)
     return select_n(as_typed(broadcast_in_dim(here, shape, (dim,)), aval),
                     as_typed(broadcast_in_dim(stand_in, shape, others), aval), x)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from itertools import compress
 from typing import Any, NamedTuple
@@ -14,13 +15,14 @@ from ..base.typing import Array, ArrayLike, IrValue, Params
 from ..base.util import merged, name_of
 from ..core import reuse, tags
 from ..core.evaluate import eval_closed
-from ..core.ir import Atom, ClosedOlympuspr, OlympusprEqn, Var, derived, read, variables
+from ..core.ir import Atom, ClosedOlympuspr, Olympuspr, OlympusprEqn, Var, derived, read, variables
 from ..core.primitive import Axis, Builder, Cotangent, Higher, Linear, Primitive, Tangent
 from ..core.staging import stage
 from ..core.trace import typeof
 from ..interpreters.dce import dce_closed
 from ..interpreters.partial_eval import TapeTrace, partial_eval_program
 from ..lax.barriers import random_clone_p
+from ..lax.families import add_p
 from ..lax.sharding import move
 from ..types import dtypes
 from ..types.avals import ShapedArray
@@ -65,6 +67,11 @@ class Checkpoint(Call):
         if b.stays:
             return b.call_kept(olympuspr, args, part)
         flags = prevent_cse if type(prevent_cse) is tuple else (prevent_cse,) * len(args)
+        if differentiated and any(flags):
+            # XLA sums over devices after a loop what the loop adds up, if no barrier hides the sum.
+            totals = _only_added_to(olympuspr.olympuspr)
+            flags = [flag and v not in totals
+                     for flag, v in zip(flags, olympuspr.invars, strict=True)]
         if differentiated and any(flags):
             # Without the barrier XLA would merge the second computation with the first.
             results = iter(b.barriers([*compress(args, flags)], [*compress(b.avals_in, flags)]))
@@ -117,6 +124,16 @@ class Checkpoint(Call):
     def transpose(self, cts: Sequence[Array], *args: Array | Linear, **params: Hashable
                   ) -> list[Cotangent]:
         return super().transpose(cts, *args, **{**params, "differentiated": True})
+
+
+def _only_added_to(pr: Olympuspr) -> set[Var]:
+    """The inputs that a result adds something to, and nothing else reads: sums so far."""
+    reads = Counter(v for eqn in pr.eqns for v in variables(eqn.invars))
+    reads.update(variables(pr.outvars))
+    outs = set(variables(pr.outvars))
+    added = {v for eqn in pr.eqns if eqn.primitive is add_p and eqn.outvars[0] in outs
+             for v in variables(eqn.invars)}
+    return {v for v in pr.invars if v in added and reads[v] == 1}
 
 
 def _log_kept(level: int, program: ClosedOlympuspr, known: Sequence[object],

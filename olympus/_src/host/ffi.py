@@ -28,7 +28,6 @@ from ..core.primitive import Axis, Builder, Cotangent, Primitive, Tangent
 from ..core.trace import ctx, typeof, valid_olympustype
 from ..lax.ffi_attributes import NO_ATTRIBUTES, Attributes
 from ..lowering.attributes import keyed_attr, value_attr
-from ..lowering.marks import FRONTEND
 from ..runtime.eager import BASE, check_deleted, operation_call
 from ..types import dtypes
 from ..types.avals import Aval, ShapedArray, abstract_token, make_aval, physical_aval
@@ -163,21 +162,7 @@ def _partitioned(b: Builder, added: int) -> dict[str, IrAttribute]:
     while count < added and all(count < len(shape) and definitely_equal(
             shape[count], shapes[0][count]) for shape in shapes):
         count += 1
-    if not count:
-        return {}
-    marks = {FRONTEND: value_attr({"num_batch_dims": str(count)})}
-    if len(b.module.places.devices) > 1:    # Shardy's rule of equal axes
-        sdy, sizes = lib.mlir.sdy_attributes, list(shapes[0][:count])
-        mappings = []
-        for shape in shapes:
-            own = range(len(sizes), len(sizes) + len(shape) - count)
-            sizes += shape[count:]
-            mappings.append(sdy.TensorMappingAttr.get(dim_mappings=[
-                sdy.DimMappingAttr.get(factor_indices=[i]) for i in (*range(count), *own)]))
-        marks["sdy.sharding_rule"] = sdy.OpShardingRuleAttr.get(
-            factor_sizes=sizes, operand_mappings=mappings[:len(operands)],
-            result_mappings=mappings[len(operands):], is_custom=True)
-    return marks
+    return b.batch_marks(operands, results, count) if count else {}
 
 
 def _without_derivative(params: Params) -> ValueError:

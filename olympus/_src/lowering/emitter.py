@@ -16,7 +16,7 @@ import numpy as np
 from ..base import lib
 from ..base.lib import mlir
 from ..base.source import Source
-from ..base.typing import DType, IrOperation, IrType, IrValue, StaticScalar
+from ..base.typing import DType, IrAttribute, IrOperation, IrType, IrValue, Shape, StaticScalar
 from ..base.util import lazy_imports
 from ..core.ir import Var
 from ..types import dtypes
@@ -25,7 +25,7 @@ from ..types.shape import SymbolicDim, definitely_equal
 from . import dimensions
 from .attributes import (
     Attributes, Body, DotNumbers, Number, attr, constant_attr, dot_numbers, element_type, i64s,
-    known_type, number_attr, pairs, tensor_type,
+    known_type, number_attr, pairs, tensor_type, value_attr,
 )
 from .context import ModuleContext, emit_header
 from .marks import FRONTEND, KEPT, ONE_KERNEL, dictionary
@@ -453,6 +453,26 @@ class Emitter:
                 sizes.append(n)
         flat = self.op("stablehlo.reshape", [x], None, make_aval(tuple(sizes), dtype))
         return self._barrier(flat), tuple(sizes), merged
+
+    def batch_marks(self, operands: Sequence[Shape], results: Sequence[Shape], count: int
+                    ) -> dict[str, IrAttribute]:
+        """The attributes by which XLA may cut a custom call along its first `count` axes, which all
+        operands and results have.
+        """
+        marks = {FRONTEND: value_attr({"num_batch_dims": str(count)})}
+        if len(self.module.places.devices) < 2:
+            return marks
+        sdy, sizes = mlir.sdy_attributes, list(operands[0][:count])
+        mappings = []
+        for shape in (*operands, *results):     # Shardy's rule of equal axes
+            own = range(len(sizes), len(sizes) + len(shape) - count)
+            sizes += shape[count:]
+            mappings.append(sdy.TensorMappingAttr.get(dim_mappings=[
+                sdy.DimMappingAttr.get(factor_indices=[i]) for i in (*range(count), *own)]))
+        marks["sdy.sharding_rule"] = sdy.OpShardingRuleAttr.get(
+            factor_sizes=sizes, operand_mappings=mappings[:len(operands)],
+            result_mappings=mappings[len(operands):], is_custom=True)
+        return marks
 
     def convert(self, x: IrValue, aval: ShapedArray) -> IrValue:
         """stablehlo.convert to an aval."""

@@ -15,7 +15,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from olympus._src.base.lib.calls import connect_plugin, initialize_hybrid_kernels
+from olympus._src.base.lib.calls import (
+    connect_plugin, initialize_hybrid_kernels, register_batch_partitionable,
+)
 from olympus._src.base.lib.loading import _jax, jaxlib_version, warn_if_jax_loaded, xla_client
 from olympus._src.base.util import lazy_imports
 
@@ -188,8 +190,10 @@ def _load_cuda_plugin() -> None:
     for name, value in extension.ffi_handlers().items():
         xla_client.register_custom_call_target(name, value, platform="CUDA", api_version=1)
     for module in ("gpu_solver", "gpu_linalg", "gpu_prng", "gpu_sparse"):
-        kernels = importlib.import_module(f"jaxlib.{module}").registrations().get("CUDA", [])
-        for name, value, api_version in kernels:
+        library = importlib.import_module(f"jaxlib.{module}")
+        for name in getattr(library, "batch_partitionable_targets", list)():
+            register_batch_partitionable(name)
+        for name, value, api_version in library.registrations().get("CUDA", []):
             xla_client.register_custom_call_target(
                 name, value, platform="CUDA", api_version=api_version
             )

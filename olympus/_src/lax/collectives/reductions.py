@@ -62,8 +62,11 @@ class Reduction(Exchange, abstract=True):
     def lower(self, b: Builder, x: IrValue, *, axes: Names, axis_index_groups: Groups | None = None
               ) -> IrValue:
         aval = b.avals_in[0]
+        # XLA moves the sum of what a loop adds up behind the loop: that one is left as it is.
+        around = b.module.nest.eqns
         if self.reduce is reduce_sum and is_static(aval.shape) and aval.size >= FEW_TO_SEND and (
-                adds_parts(b, aval, axes, axis_index_groups)):
+                around and all(e.primitive.per_device or e.primitive.called for e in around)
+                and adds_parts(b, aval, axes, axis_index_groups)):
             n = len(b.replica_groups(axes, axis_index_groups)[0])
             if aval.size % n == 0:
                 return self._by_parts(b, x, n, axes, axis_index_groups)

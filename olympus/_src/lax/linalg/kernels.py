@@ -103,8 +103,13 @@ def call(b: Builder, kernel: str, xs: Sequence[IrValue], outs: Sequence[ShapedAr
         return xla_call(b, target, xs, outs)
     ranks = [x.type.rank for x in xs], [a.ndim for a in outs]
     layouts = [[_column_major(n, n if by_rows else batch) for n in of] for of in ranks]
+    marks: Mapping[str, IrAttribute] = {}
+    if batch and len(b.module.places.devices) > 1 and b.block.sizes is None and (
+            lib.is_batch_partitionable(target)):
+        # Otherwise devices would gather the whole batch, and each would compute all of it.
+        marks = b.batch_marks([tuple(x.type.shape) for x in xs], [a.shape for a in outs], batch)
     return b.custom_call(
-        target, xs, [b.type(a) for a in outs],
+        target, xs, [b.type(a) for a in outs], marks,
         config={name: _parameter(name, value) for name, value in (config or {}).items()},
         aliases=aliases,
         layouts=(layouts[0], layouts[1]), shapes=[a.shape for a in outs])
