@@ -84,18 +84,33 @@ def test_operations_that_wait_run_in_the_order_of_the_program(by):
     assert log == list(range(4)) * (2 if by == "in a loop" else 1)
 
 
-EXCHANGED: dict[str, Callable[..., Any]] = {
-    "fori_loop": lambda y, n: lax.fori_loop(0, n, lambda i, c: (c[1], c[0]), (y, y)),
-    "scan": lambda y, n: lax.scan(lambda c, _: ((c[1], c[2], c[0]), None), (y, y, y), None, 3)[0],
-    "a tail": lambda y, n: lax.fori_loop(0, n, lambda i, c: (c[1], c[0], c[0]), (y, y, y)),
+def _loop(n, body, *start):
+    return lax.fori_loop(0, n, lambda i, c: body(*c), start)
+
+
+# Of y, values that are y to XLA.
+RETURNED: dict[str, Callable[..., Any]] = {
+    "exchanged": lambda y, n: _loop(n, lambda a, b: (b, a), y, y),
+    "exchanged within jit": lambda y, n: _loop(n, olympus.jit(lambda a, b: (b, a)), y, y),
+    "exchanged by a choice": lambda y, n: _loop(
+        n, lambda a, b: (onp.where(True, b, a), onp.negative(-a)), y, y),
+    "in turns": lambda y, n: lax.scan(
+        lambda c, _: ((c[1], c[2], c[0]), None), (y, y, y), None, 3)[0],
+    "a tail": lambda y, n: _loop(n, lambda a, b, c: (b, a, a), y, y, y),
+    "times 1": lambda y, n: (*_loop(n, lambda a: (a * 1.0,), y), y),
+    "by all branches": lambda y, n: (lax.cond(n > 2, lambda a: a, lambda a: a, y), y),
+    "in two ways": lambda y, n: (lax.cond(
+        n > 2, lambda a: onp.negative(-a), lambda a: a[::-1][::-1], y), y),
+    "a write of all": lambda y, n: (lax.switch(n, [
+        lambda a: lax.dynamic_update_slice(a * 2, a, (0,)), lambda a: a], y), y),
 }
 
 
-@pytest.mark.parametrize("name", EXCHANGED)
-def test_no_element_of_carries_that_a_loop_exchanges_is_overwritten_before_it_is_read(name):
-    """XLA takes carries that are equal at first for one value with two names."""
+@pytest.mark.parametrize("name", RETURNED)
+def test_no_element_of_what_a_loop_or_a_branch_returns_is_overwritten_before_it_is_read(name):
+    """XLA takes the result for its operand, which has two names then."""
     def f(x, n):
-        *_, first, second = EXCHANGED[name](onp.sort(x), n)
+        *_, first, second = RETURNED[name](onp.sort(x), n)
         return first + second[::-1]
 
     x = np.arange(64, dtype="f4") * 5 % 61 - 9

@@ -33,7 +33,7 @@ from ..lax.shape import broadcast_in_dim, zeros_of
 from ..types import dtypes
 from ..types.avals import Aval, ShapedArray, has_tangent
 from .elements import check_elements, map_mapped, per_element, put_one, replaces_others
-from .groups import AgreeingRuns
+from .groups import KNOWN, AgreeingRuns, apart, returned_by_all
 
 INT32 = dtypes.as_dtype("int32")
 
@@ -54,15 +54,23 @@ class Cond(AgreeingRuns):
         types = [b.type(a) for a in b.avals_out]
         _, *avals = b.avals_in
 
+        origins = returned_by_all(b.eqn.params, range(len(args)))
+        returned = {i: args[x] for i, x in enumerate(origins) if type(x) is int and all(
+            body.outvars[i] is body.invars[x] for body in branches)}
+        flags = [x not in (None, KNOWN) and i not in returned for i, x in enumerate(origins)]
+
         # Shardy takes operands that a branch only returns for unsharded: constrain them inside.
         def emit(i: int, body: ClosedOlympuspr) -> Sequence[IrValue]:
             here = list(map(b.spread, args, avals))
             if sum(body is other for other in branches) > 1:    # inlined in n levels: 2^n copies
-                return b.call(body, here, "branch")
-            return b.call_inline(body, here, f"cond/branch_{i}_fun")
+                outs = b.call(body, here, "branch")
+            else:
+                outs = b.call_inline(body, here, f"cond/branch_{i}_fun")
+            return outs if i else apart(b, outs, flags, b.avals_out)
 
-        return b.case(index, [functools.partial(emit, *pair) for pair in enumerate(branches)],
+        outs = b.case(index, [functools.partial(emit, *pair) for pair in enumerate(branches)],
                       types)
+        return [returned.get(i, out) for i, out in enumerate(outs)]
 
     def checked(self, checks: Checks, args: Sequence[Array], params: Params) -> list[Array] | None:
         checked_bodies = {id(b): checks.body(b) for b in params["branches"]}

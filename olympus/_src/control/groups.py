@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from itertools import compress
 from typing import Any, NamedTuple
@@ -23,7 +24,7 @@ from ..base.typing import Array, ArrayLike, IrValue, MappedAxis, Params, Referen
 from ..base.util import cut, lazy_imports, merged
 from ..core.effects import Effect, input_effects
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, effects_of_body
+from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, Var, derived, effects_of_body
 from ..core.primitive import Axis, Builder, Higher, Primitive, Tangent, Zero, spread_tangents
 from ..core.reuse import Cells, Use
 from ..core.trace import typeof
@@ -142,6 +143,114 @@ class Groups(NamedTuple):
     read: int
     carry: int
     each: int
+
+
+# Names of one value ------------------------------------------------------------------------------
+# Where a loop or a conditional returns an operand, also by what XLA simplifies (`-(-x)`), the
+# result is a second name of its memory: a kernel that reads both, one in another order, would
+# overwrite elements of one before it reads the other's. `apart` gives a value memory of its own.
+
+# Of `Facts.algebra`: functions whose results XLA never simplifies to an operand.
+_COMPUTED = {"called", "comparison", "exponential", "logarithm", "logistic", "root", "sign"}
+SEVERAL, KNOWN = "one of several", "known to XLA"
+Origin = int | str | None       # the number of an input, or one of the two
+
+
+@derived
+def origins(closed: ClosedOlympuspr, num_known: int) -> list[Origin]:
+    """The inputs that results may be after XLA has simplified the program; None for other results.
+
+    The first inputs are known to XLA, if their loop reads constants.
+    """
+    origin: dict[Var, Origin] = dict.fromkeys(closed.olympuspr.constvars, KNOWN)
+    origin.update((v, KNOWN if i < num_known else i) for i, v in enumerate(closed.invars))
+    of = lambda v: KNOWN if type(v) is Literal else origin.get(v)
+    for eqn in closed.eqns:
+        origin.update(zip(eqn.outvars, _of_results(eqn, list(map(of, eqn.invars))), strict=True))
+    return list(map(of, closed.outvars))
+
+
+def _of_results(eqn: OlympusprEqn, ins: Sequence[Origin]) -> Sequence[Origin]:
+    """The origins of an equation's results by its operands' origins."""
+    prim, count = eqn.primitive, len(eqn.outvars)
+    if isinstance(prim, AgreeingRuns) and prim.branches:
+        return returned_by_all(eqn.params, ins[1:])
+    if isinstance(prim, HasBodies) and prim.times(eqn.params) == 1:
+        (_, body, xs), *others = prim.applied(eqn.params, ins)
+        if not others and len(body.outvars) == count:
+            return [xs[i] if type(i) is int else i for i in origins(body, 0)]
+    unknown = [x for x in ins if x != KNOWN]
+    if isinstance(prim, Higher):
+        return [_joined([x for x in unknown if x is not None])] * count
+    if not unknown and not eqn.effects:
+        return [KNOWN] * count
+    if prim.contracts or prim.algebra in _COMPUTED or (
+            not prim.algebra and prim.fusion in ("costly", "fused", "long")):
+        return [None] * count
+    if prim.replaces:       # if it replaces all elements, the new ones
+        return [next((x for x, v in zip(ins[1:], eqn.invars[1:], strict=True)
+                      if v.aval.shape == eqn.outvars[0].aval.shape), None)]
+    if prim.algebra == "choice":        # if the condition is known, of one case
+        which, *cases = ins
+        return [_joined([x for x in cases if x != KNOWN and (x is not None or which != KNOWN)])]
+    if prim.linear == (0,):             # the other operands are indices, or known
+        return [ins[0]] * count
+    one = _joined(unknown)
+    alone = len(unknown) == 1 or prim.fusion == "moves" or (
+        one != SEVERAL and prim.algebra in ("extremum", "mask"))
+    return [one if alone else None] * count
+
+
+def _joined(found: Sequence[Origin]) -> Origin:
+    """The origin of a value that may be any of some."""
+    different = {*found}
+    if len(different) < 2:
+        return found[0] if found else None
+    return SEVERAL if different.isdisjoint((None, KNOWN)) else None
+
+
+def returned_by_all(params: Params, ins: Sequence[Origin]) -> list[Origin]:
+    """The origins of results of branches, all of which may return operands."""
+    each = [[ins[i] if type(i) is int else i for i in origins(body, 0)]
+            for body in params["branches"]]
+    return list(map(_joined, zip(*each, strict=True)))
+
+
+def _exchanged(body: ClosedOlympuspr, first: int, last: int) -> list[bool]:
+    """Flags of the carries, which are those inputs, to put apart before the loop.
+
+    They are those that runs may return changed in no bit or in place of another; of carries that
+    are returned in turns, one of each cycle.
+    """
+    carries, found = body.invars[first:last], origins(body, first)
+    kinds = [(v.aval.size, v.aval.dtype) if v.aval.is_array else None for v in carries]
+    alike = Counter(kinds)
+    flags, source = [False] * len(carries), dict[int, int]()
+    for i, (v, out, x) in enumerate(zip(carries, body.outvars, found, strict=False)):
+        if v is out:
+            continue        # XLA takes it out of the loop
+        if x == SEVERAL:
+            flags[i] = alike[kinds[i]] > 1
+        elif type(x) is int and first <= x < last and kinds[x - first] == kinds[i]:
+            flags[i] = x == first + i
+            source[i] = x - first
+    while source:
+        i, j = source.popitem()
+        path = {i}
+        while j in source:
+            path.add(j)
+            j = source.pop(j)
+        flags[j] = flags[j] or j in path        # the path is a cycle
+    return flags
+
+
+def apart(b: Builder, xs: Sequence[IrValue], flags: Sequence[bool], avals: Sequence[Aval]
+          ) -> list[IrValue]:
+    """The flagged values in memory of their own, on CPUs."""
+    if b.module.platform not in ("cpu", None):
+        return list(xs)
+    moved = iter(b.apart([*compress(xs, flags)], [*compress(avals, flags)]))
+    return [next(moved) if flag else x for x, flag in zip(xs, flags, strict=True)]
 
 
 class AgreeingRuns(HasBodies, abstract=True):
@@ -267,23 +376,14 @@ class AgreeingRuns(HasBodies, abstract=True):
         return [(place[v], i) for i, v in enumerate(body.outvars[:nk])
                 if type(v) is not Literal and v in place]
 
-    def unmingled(self, b: Builder, carry: Sequence[IrValue]) -> list[IrValue]:
-        """The carries that a run of the body returns, where it only exchanges some: apart.
-
-        If they are equal at first, XLA takes them for one value, which has two names after the
-        loop: a kernel that reads both would overwrite elements of one before it reads the other's.
-        """
-        found, avals = list(carry), self.alike(b.eqn.params)[0].out_avals
-        source = {j: i for i, j in self.handed_on(b.eqn.params) if i != j}
-        while source and b.module.platform in ("cpu", None):
-            j, i = source.popitem()
-            path = {j}
-            while i in source:
-                path.add(i)
-                i = source.pop(i)
-            if i in path:       # a cycle
-                found[i:i + 1] = b.apart([carry[i]], [avals[i]])
-        return found
+    def apart_at_first(self, b: Builder, carry: Sequence[IrValue]) -> list[IrValue]:
+        """The carries that the first run of a loop reads, with one name each after it."""
+        params = b.eqn.params
+        body = self.alike(params)[0]
+        own = self.groups(params, 0).own
+        first = self.groups(params, own + len(body.invars)).read
+        flags = _exchanged(body, first, first + len(carry))
+        return apart(b, carry, flags, body.out_avals)
 
     def in_parts(self, args: Sequence[Value], params: Params) -> list[Value]:
         own, read, carry, each = map(_parts.parts_of, self.cut(params, args))

@@ -103,11 +103,11 @@ class Scan(AgreeingRuns):
             out = b.call_inline(olympuspr, [*consts, *carry, *slices], "while/body")
             new = [b.op("stablehlo.bitcast_convert", [v], {}, a) if bits else v
                    for v, a, bits in zip(out[num_carry:], y_rows, as_bits, strict=True)]
-            return [*self.unmingled(b, out[:num_carry]), *[
-                b.update_at(y, where, v, a) for y, v, a in zip(ys, new, y_rows, strict=True)]]
+            return [*out[:num_carry], *[b.update_at(y, where, v, a)
+                                        for y, v, a in zip(ys, new, y_rows, strict=True)]]
 
-        outs = b.counted_loop(length, [*carry, *ys], body, unroll, [*consts, *xs],
-                              [*const_avals, *x_avals])
+        outs = b.counted_loop(length, [*self.apart_at_first(b, carry), *ys], body, unroll,
+                              [*consts, *xs], [*const_avals, *x_avals])
         outs[num_carry:] = [
             b.op("stablehlo.bitcast_convert", [y], {}, a.update(dtype=_BFLOAT16)) if bits else y
             for y, a, bits in zip(outs[num_carry:], y_avals, as_bits, strict=True)]

@@ -97,12 +97,11 @@ class While(Loop):
         def step(*xs: IrValue) -> list[IrValue]:
             carry, _, b_consts = cut(xs, n, cond_nconsts)
             carry = list(map(b.spread, carry, avals[len(args) - n:]))
-            return self.unmingled(b, b.call_inline(
-                body_olympuspr, [*b_consts, *carry], "while/body"))
+            return b.call_inline(body_olympuspr, [*b_consts, *carry], "while/body")
 
         # Carries that never change are constrained in each iteration, too: see
         # `Builder.while_loop`.
-        n, avals = len(carry), b.avals_in
+        n, avals, carry = len(carry), b.avals_in, self.apart_at_first(b, carry)
         consts, const_avals = args[:len(args) - n], avals[:len(args) - n]
         if not any(e.ordered for e in cond_olympuspr.effects):
             return b.while_loop(carry, test, step, consts, const_avals)
