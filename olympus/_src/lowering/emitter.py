@@ -335,10 +335,14 @@ class Emitter:
                 FRONTEND: dictionary(KEPT)}, None, 0, self.loc, self.block.ip).results
 
     def apart(self, xs: Sequence[IrValue], avals: Sequence[Aval]) -> list[IrValue]:
-        """The values, in memory of their own: `x == n ? n : x` is always `x`, but not to XLA."""
+        """The values, in memory of their own: `x == n ? n : x` is always `x`, but not to XLA.
+
+        Unreduced sums stay: to compare one, devices would have to add it up.
+        """
         found = list(xs)
         for i, aval in enumerate(map(physical_aval, avals)):
-            if aval.is_array and True not in [definitely_equal(aval.size, n) for n in (0, 1)]:
+            if aval.is_array and True not in [definitely_equal(aval.size, n) for n in (0, 1)] and (
+                    not self.module.places.is_unreduced(aval)):
                 n, equal = self._compared(xs[i], aval, 1 + i % 200)
                 found[i] = self.op("stablehlo.select", [equal, n, xs[i]], None, aval)
         return found
