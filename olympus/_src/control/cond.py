@@ -33,7 +33,7 @@ from ..lax.shape import broadcast_in_dim, zeros_of
 from ..types import dtypes
 from ..types.avals import Aval, ShapedArray, has_tangent
 from .elements import check_elements, map_mapped, per_element, put_one, replaces_others
-from .groups import KNOWN, AgreeingRuns, apart, returned_by_all
+from .groups import KNOWN, AgreeingRuns, apart, handed_through, returned_by_all
 
 INT32 = dtypes.as_dtype("int32")
 
@@ -55,8 +55,9 @@ class Cond(AgreeingRuns):
         _, *avals = b.avals_in
 
         origins = returned_by_all(b.eqn.params, range(len(args)))
-        returned = {i: args[x] for i, x in enumerate(origins) if type(x) is int and all(
-            body.outvars[i] is body.invars[x] for body in branches)}
+        through = [*zip(*map(handed_through, branches), strict=True)]
+        returned = {i: args[x[0]] for i, x in enumerate(through)
+                    if x[0] is not None and len({*x}) == 1}
         flags = [x not in (None, KNOWN) and i not in returned for i, x in enumerate(origins)]
 
         # Shardy takes operands that a branch only returns for unsharded: constrain them inside.

@@ -157,6 +157,28 @@ Origin = int | str | None       # the number of an input, or one of the two
 
 
 @derived
+def handed_through(closed: ClosedOlympuspr) -> list[int | None]:
+    """The input that each result is, also through calls and branches: it is no second name of it,
+    since `Cond` returns the operand itself.
+    """
+    number: dict[object, int | None] = {v: i for i, v in enumerate(closed.invars)}
+    for eqn in closed.eqns:
+        prim, params, ins = eqn.primitive, eqn.params, eqn.invars
+        if isinstance(prim, AgreeingRuns) and prim.branches:
+            bodies, ins = params["branches"], ins[1:]
+        elif isinstance(prim, HasBodies) and prim.called:
+            bodies = [params[prim.body]]
+        else:
+            continue
+        each = zip(*map(handed_through, bodies), strict=True)
+        for v, through in zip(eqn.outvars, each, strict=True):
+            if through[0] is not None and len({*through}) == 1:
+                operand = ins[through[0]]
+                number[v] = None if type(operand) is Literal else number.get(operand)
+    return [None if type(v) is Literal else number.get(v) for v in closed.outvars]
+
+
+@derived
 def origins(closed: ClosedOlympuspr, num_known: int) -> list[Origin]:
     """The inputs that results may be after XLA has simplified the program; None for other results.
 
@@ -222,12 +244,12 @@ def _exchanged(body: ClosedOlympuspr, first: int, last: int) -> list[bool]:
     They are those that runs may return changed in no bit or in place of another; of carries that
     are returned in turns, one of each cycle.
     """
-    carries, found = body.invars[first:last], origins(body, first)
+    carries, found, through = body.invars[first:last], origins(body, first), handed_through(body)
     kinds = [(v.aval.size, v.aval.dtype) if v.aval.is_array else None for v in carries]
     alike = Counter(kinds)
     flags, source = [False] * len(carries), dict[int, int]()
-    for i, (v, out, x) in enumerate(zip(carries, body.outvars, found, strict=False)):
-        if v is out:
+    for i, x in enumerate(found[:len(carries)]):
+        if through[i] == first + i:
             continue        # XLA takes it out of the loop
         if x == SEVERAL:
             flags[i] = alike[kinds[i]] > 1
