@@ -33,7 +33,8 @@ from ..lax.shape import broadcast_in_dim, zeros_of
 from ..types import dtypes
 from ..types.avals import Aval, ShapedArray, has_tangent
 from .elements import check_elements, map_mapped, per_element, put_one, replaces_others
-from .groups import KNOWN, AgreeingRuns, apart, handed_through, returned_by_all
+from .groups import AgreeingRuns
+from .returned import KNOWN, apart, handed_through, returned_by_all
 
 INT32 = dtypes.as_dtype("int32")
 
