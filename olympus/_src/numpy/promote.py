@@ -302,13 +302,16 @@ def warn_complex(name: str, aval: ShapedArray, dtype: DTypeLike) -> None:
 
 # Several operands --------------------------------------------------------------------------------
 
+_NO_AXES = frozenset[Hashable]()    # one object for all plans
+
+
 def _result_type(name: str, avals: tuple, inexact: bool
                  ) -> tuple[DType, bool, tuple[int, ...], Space, frozenset[Hashable]]:
     """(dtype, weak type, shape, memory space, axes along which it varies) of the result; errors
     name the operation.
     """
     space = next((a.memory_space for a in avals if a.tagged and a.shape), Space.Device)
-    vma = frozenset().union(*[a.vma for a in avals if a.tagged])
+    vma = frozenset().union(*[a.vma for a in avals if a.tagged]) or _NO_AXES
     return *result_type(name, avals, inexact), result_shape(name, avals), space, vma
 
 
@@ -387,7 +390,7 @@ def promote(name: str, *xs: object, inexact: bool = False, scalars: bool = False
 
 
 def _fit(x: Any, dtype: DType, weak: bool, shape: tuple[int, ...] | None,
-         space: Space = Space.Device, vma: frozenset[Hashable] = frozenset()) -> Array:
+         space: Space = Space.Device, vma: frozenset[Hashable] = _NO_AXES) -> Array:
     """One operand with the dtype and shape of a plan."""
     if type(x) is NumpyOperand:
         x = array_from_numpy(x.value.astype(dtype, copy=False), weak)
