@@ -247,9 +247,10 @@ def interrupted(call, at):
 
     def profile(frame, event, arg):
         nonlocal count, where
-        # What a generator raises while it is closed is only printed.
+        # What a generator raises while it is closed is only printed, and what the collector's
+        # callbacks raise.
         if event in ("call", "c_return") and "olympus" in frame.f_code.co_filename and (
-                "genexpr" not in frame.f_code.co_name):
+                frame.f_code.co_name not in ("<genexpr>", "_after_collection")):
             count += 1
             if count == at:
                 where = f"{event} {frame.f_code.co_filename}:{frame.f_lineno}"

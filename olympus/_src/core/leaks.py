@@ -59,7 +59,9 @@ def check_leaks(trace: Trace, notes: dict[int, str] | None) -> None:
 def _alive(trace: Trace) -> list[Tracer]:
     # First free objects that only cycles keep alive: they are no leaks.
     gc.collect()
-    return [x for x in gc.get_objects() if isinstance(x, Tracer) and x._trace is trace]
+    # Another thread's may be in the making, without a trace yet.
+    return [x for x in gc.get_objects()
+            if isinstance(x, Tracer) and getattr(x, "_trace", None) is trace]
 
 
 def _noted(tracer: Tracer, notes: dict[int, str]) -> str:
