@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _LONGEST = 90       # characters of a rewritten line
 _OPERATORS = {ast.And: "logical_and", ast.Or: "logical_or"}
 _FUNCTIONS = {"max": "maximum", "min": "minimum", "any": "any", "all": "all", "sorted": "sort"}
-# Functions of `math`: those of the same name in olympus.numpy, and others.
+# Functions of `math` with the same name in olympus.numpy, and functions with another.
 _SAME = frozenset({
     "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "copysign", "cos",
     "cosh", "degrees", "exp", "exp2", "expm1", "floor", "fmod", "hypot", "isclose", "isfinite",

@@ -68,7 +68,7 @@ class Checkpoint(Call):
             return b.call_kept(olympuspr, args, part)
         flags = prevent_cse if type(prevent_cse) is tuple else (prevent_cse,) * len(args)
         if differentiated and any(flags):
-            # XLA sums over devices after a loop what the loop adds up, if no barrier hides the sum.
+            # XLA sums a loop's total over devices once, after the loop, if no barrier hides it.
             totals = _only_added_to(olympuspr.olympuspr)
             flags = [flag and v not in totals
                      for flag, v in zip(flags, olympuspr.invars, strict=True)]

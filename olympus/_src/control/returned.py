@@ -98,7 +98,7 @@ def _joined(found: Sequence[Origin]) -> Origin:
 
 
 def returned_by_all(params: Params, ins: Sequence[Origin]) -> list[Origin]:
-    """The origins of results of branches, all of which may return operands."""
+    """The origins of a conditional's results; None where a branch computes a new value."""
     each = [[ins[i] if type(i) is int else i for i in origins(body, 0)]
             for body in params["branches"]]
     return list(map(_joined, zip(*each, strict=True)))
@@ -107,8 +107,8 @@ def returned_by_all(params: Params, ins: Sequence[Origin]) -> list[Origin]:
 def exchanged(body: ClosedOlympuspr, first: int, last: int) -> list[bool]:
     """Flags of the carries, which are those inputs, to put apart before the loop.
 
-    They are those that runs may return changed in no bit or in place of another; of carries that
-    are returned in turns, one of each cycle.
+    A run may return such a carry with equal bits, or in place of another one. Where runs return
+    carries in turns, one of each cycle is flagged.
     """
     carries, found, through = body.invars[first:last], origins(body, first), handed_through(body)
     kinds = [(v.aval.size, v.aval.dtype) if v.aval.is_array else None for v in carries]

@@ -158,7 +158,7 @@ def _factors(sizes: tuple[int, ...], wanted: tuple[int, ...]
     for axis in reversed(range(len(wanted))):
         needed = wanted[axis]
         while needed > 1:
-            # The whole of what is left of an axis if it fits, or else the largest common factor.
+            # The rest of an axis as a whole if it fits, or else the largest common factor.
             common = [int(np.gcd(needed, size)) for size in rest]
             at = max(range(len(rest)), key=lambda i: (common[i], common[i] == rest[i], i))
             parts[at].append(common[at])

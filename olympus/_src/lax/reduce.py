@@ -346,7 +346,7 @@ class NumberExtremum(Reduction):
 
 
 def _turned(i: Array) -> Array:
-    """The bits of floats made their ranks, and back: those of negative numbers are turned round."""
+    """Ranks for the bits of floats, or the bits for ranks: negative numbers in reverse order."""
     dtype = typeof(i).dtype
     return bitwise_xor(i, bitwise_and(shift_right_arithmetic(
         i, dtypes.itemsize_bits(dtype) - 1), _most(dtype)))

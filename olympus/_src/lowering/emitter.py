@@ -315,7 +315,7 @@ class Emitter:
                 # A new Python object for the value, because its earlier broadcasts have no fence.
                 env[v] = out = mlir.ir.Value(env[v])
                 hidden[id(out)] = out
-        if late:    # in memory of their own, as others may have read what they were
+        if late:    # in memory of their own: other equations may read the value before the wait
             env.update(zip(late, self.kept(self.apart(
                 [env[v] for v in late], [v.aval for v in late]))))
 

@@ -62,7 +62,7 @@ class Reduction(Exchange, abstract=True):
     def lower(self, b: Builder, x: IrValue, *, axes: Names, axis_index_groups: Groups | None = None
               ) -> IrValue:
         aval = b.avals_in[0]
-        # XLA moves the sum of what a loop adds up behind the loop: that one is left as it is.
+        # XLA moves a sum over devices of a loop's total behind the loop: such a sum stays whole.
         around = b.module.nest.eqns
         if self.reduce is reduce_sum and is_static(aval.shape) and aval.size >= FEW_TO_SEND and (
                 around and all(e.primitive.per_device or e.primitive.called for e in around)

@@ -117,7 +117,7 @@ def reciprocal(x: Array, steps: int) -> Array:
     return r
 
 
-# Less half of the bits of a number, those of the reciprocal of its root, within 3.5 %.
+# This constant less half of a number's bits: the bits of 1 / sqrt(x), within 3.5 %.
 _RECIPROCAL_ROOT = 0x5FE6EB50C7B537A9
 
 

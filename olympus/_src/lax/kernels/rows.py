@@ -95,7 +95,7 @@ def by_rows(b: Builder, x: IrValue, indices: IrValue, updates: IrValue, *,
 
 def _in_order(sizes: Shape, dn: ScatterDimensionNumbers, mode: GatherScatterMode, indices: Array
               ) -> Sequence[Array]:
-    """The rows of the updates in order, and which update each is of; rows outside are last."""
+    """The rows of the updates in order, and the update of each; rows outside are last."""
     shape, dtype = tuple(typeof(indices).shape[:-1]), typeof(indices).dtype
     row, inside = full(shape, 0, INT32), full(shape, True, dtypes.as_dtype(bool))
     for axis, size in enumerate(sizes):
